@@ -1,0 +1,44 @@
+# Targets are aliases: each is one or two commands that you can type yourself. `make help` lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint race bench bench-once vuln
+
+GO ?= go
+# The tools have a module of their own, so that their dependencies are not ours.
+tool = $(GO) tool -modfile=tools/go.mod
+VULNDB ?= https://vuln.go.dev
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: ## a real Postgres, both stand-ins and both services; ends with a verdict
+	$(GO) run ./deploy/local
+
+test: ## all tests
+	$(GO) test ./...
+
+check: lint race bench-once vuln ## all that CI asks for: lint, race tests, benchmarks once, known vulnerabilities
+
+lint: ## gofumpt, go vet, staticcheck, go fix, go mod tidy: each must have nothing to say
+	@unformatted=$$($(tool) gofumpt -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then echo "gofumpt -l . (to repair: go tool -modfile=tools/go.mod gofumpt -w .):"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(tool) staticcheck ./...
+	$(GO) fix -diff ./...
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+
+race: ## all tests with the race detector (needs gcc)
+	CGO_ENABLED=1 $(GO) test -race ./...
+
+bench: ## all benchmarks, six runs each, ready for benchstat
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
+
+bench-once: ## every benchmark once, to see that it still works
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+vuln: ## known vulnerabilities in what we call (govulncheck), if its database can be reached
+	@if curl -fsSL --max-time 10 -o /dev/null $(VULNDB)/index/db.json; then \
+		$(tool) govulncheck -db $(VULNDB) ./...; \
+	else \
+		echo "govulncheck: NOT RUN, its database $(VULNDB) can't be reached from here"; \
+	fi
