@@ -37,7 +37,9 @@ bench-once: ## every benchmark once, to see that it still works
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
 vuln: ## known vulnerabilities in what we call (govulncheck), if its database can be reached
-	@if curl -fsSL --max-time 10 -o /dev/null $(VULNDB)/index/db.json; then \
+	@if ! command -v curl >/dev/null; then \
+		echo "govulncheck: NOT RUN, curl is missing, so nobody can ask whether $(VULNDB) can be reached"; \
+	elif curl -fsSL --max-time 10 -o /dev/null $(VULNDB)/index/db.json; then \
 		$(tool) govulncheck -db $(VULNDB) ./...; \
 	else \
 		echo "govulncheck: NOT RUN, its database $(VULNDB) can't be reached from here"; \

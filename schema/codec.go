@@ -78,8 +78,8 @@ func isInteger(k kind, b []byte) bool {
 	return ok && n <= limit
 }
 
-// trimInteger cuts what Postgres accepts of an integer but never writes: a plus
-// and leading zeros. It returns false if the rest isn't one.
+// isLooseInteger reports whether b is an integer in the range of k in a form that
+// Postgres accepts, though it never writes a plus or leading zeros.
 func isLooseInteger(k kind, b []byte) bool {
 	var buf [24]byte
 	neg := len(b) > 0 && b[0] == '-'

@@ -38,8 +38,12 @@ const (
 )
 
 // Changes starts the decoding of a message of row changes. Strings of a must
-// have been set by Attribute or be constants. It returns an error if the
-// attributes are incomplete or don't fit row changes.
+// have been set by Attribute or be constants; a and data stay as they are until
+// the last call of Next. It returns an error if the attributes are incomplete or
+// don't fit row changes.
+//
+// A batch whose last lines are broken is found broken only there: read it to the
+// end before acting on its changes.
 func (d *Decoder) Changes(a *Attributes, data []byte) error {
 	d.reset()
 	d.attrs, d.rest = a, data
@@ -182,6 +186,9 @@ func (d *Decoder) fill(c *Change, s *shape) (err error) {
 
 // newRow returns a row of n values, all null.
 func (d *Decoder) newRow(n int) Row {
+	if d.rows == nil {
+		d.rows = make([]Value, 0, 64) // so that a row without columns isn't nil
+	}
 	start := len(d.rows)
 	for range n {
 		d.rows = append(d.rows, Value{})

@@ -33,10 +33,8 @@ func decodeControl(a *Attributes, data []byte) (*Control, error) {
 	if err := c.read(r); err != nil {
 		return nil, err
 	}
-	for _, r := range []*objectReader{source, r, top} {
-		if err := r.done(); err != nil {
-			return nil, err
-		}
+	if err := finish(top, source, r); err != nil {
+		return nil, err
 	}
 	return c, checkControl(c)
 }
@@ -183,23 +181,22 @@ func decodeLogical(a *Attributes, data []byte) (*LogicalMessage, error) {
 		if m.XID = cdc.unsigned("xid"); m.XID == 0 {
 			cdc.fail("xid")
 		}
-		if source.unsigned("txId") != uint64(uint32(m.XID)) {
+		if txID := source.unsigned("txId"); cdc.err == nil && txID != uint64(uint32(m.XID)) {
 			source.fail("txId")
 		}
 	}
 	source.constant("snapshot", "false")
 	source.constant("schema", "")
 	source.constant("table", "")
-	if source.integer("ts_ms") != m.CommitTime.Millis() || source.unsigned("lsn") != uint64(m.Position.ChangeLSN) {
+	tsMS, lsn := source.integer("ts_ms"), source.unsigned("lsn")
+	if cdc.err == nil && (tsMS != m.CommitTime.Millis() || lsn != uint64(m.Position.ChangeLSN)) {
 		source.fail("ts_ms or lsn")
 	}
 	if m.Position != a.Position || a.Table != "" {
 		cdc.fail("position")
 	}
-	for _, r := range []*objectReader{source, message, cdc, top} {
-		if err := r.done(); err != nil {
-			return nil, err
-		}
+	if err := finish(top, source, message, cdc); err != nil {
+		return nil, err
 	}
 	return m, checkLogical(m)
 }

@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+)
 
 // Each of these reads one value of a line and marks its field as seen.
 
@@ -17,6 +20,24 @@ func (d *Decoder) token(f fields, kind jsonKind, to *token) error {
 	}
 	*to = t
 	return nil
+}
+
+// array reads types or attnums, which mostly are those of the last shape: then
+// a comparison takes the place of a scan.
+func (d *Decoder) array(f fields, to *token) error {
+	s := &d.scan
+	if last := d.shapes.last; last != nil {
+		known := last.types
+		if f == fAttnums {
+			known = last.attnums
+		}
+		if len(known) > 0 && bytes.HasPrefix(s.data[s.pos:], known) {
+			*to = token{start: int32(s.pos), end: int32(s.pos + len(known)), kind: jsonArray}
+			s.pos += len(known)
+			return d.line.set(f)
+		}
+	}
+	return d.token(f, jsonArray, to)
 }
 
 // fieldError names the field, never its value.

@@ -231,9 +231,9 @@ func (d *Decoder) parseCDC() error {
 		case "previous_key":
 			err = d.object(fPreviousKey, &l.previous, 3)
 		case "types":
-			err = d.token(fTypes, jsonArray, &l.types)
+			err = d.array(fTypes, &l.types)
 		case "attnums":
-			err = d.token(fAttnums, jsonArray, &l.attnums)
+			err = d.array(fAttnums, &l.attnums)
 		case "schema_version":
 			err = d.integer(fSchemaVersion, &l.version)
 		case "unchanged":

@@ -37,6 +37,13 @@ func (s *scanner) text(t token) []byte { return s.data[t.start:t.end:t.end] }
 
 // peek skips white space and returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
+	if s.pos < len(s.data) && s.data[s.pos] > ' ' {
+		return s.data[s.pos]
+	}
+	return s.skipSpace()
+}
+
+func (s *scanner) skipSpace() byte {
 	for s.pos < len(s.data) {
 		switch c := s.data[s.pos]; c {
 		case ' ', '\t', '\r', '\n':
@@ -93,12 +100,15 @@ func (s *scanner) more(n int, c byte) (bool, error) {
 // member reads the name of the nth member of an object and the colon, or the
 // closing brace, for which it returns false.
 func (s *scanner) member(n int) (name token, ok bool, err error) {
-	ok, err = s.more(n, '}')
-	if !ok || err != nil {
-		return token{}, false, err
-	}
-	if s.peek() != '"' {
-		return token{}, false, ErrSyntax
+	if i := s.pos; n > 0 && i+1 < len(s.data) && s.data[i] == ',' && s.data[i+1] == '"' {
+		s.pos++ // what our encoder writes
+	} else {
+		if ok, err = s.more(n, '}'); !ok || err != nil {
+			return token{}, false, err
+		}
+		if s.peek() != '"' {
+			return token{}, false, ErrSyntax
+		}
 	}
 	if name, err = s.str(); err != nil {
 		return token{}, false, err

@@ -89,6 +89,21 @@ func (r *objectReader) done() error {
 	return r.err
 }
 
+// finish returns the first error of any of the readers of one message.
+func finish(readers ...*objectReader) error {
+	for _, r := range readers {
+		if r.err != nil {
+			return r.err
+		}
+	}
+	for _, r := range readers {
+		if err := r.done(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (r *objectReader) string(name string) string {
 	t, ok := r.take(name, jsonString)
 	if !ok {

@@ -11,6 +11,8 @@ import (
 // Table, and which column each member of their objects is.
 type shape struct {
 	signature []byte
+	types     []byte // as the line had them; empty if it had none
+	attnums   []byte
 	table     *Table
 	after     []int32 // for each member of after its column, -1 for a placeholder
 	before    []int32
@@ -24,6 +26,7 @@ type shapeCache struct {
 	tables    map[string]*Table
 	last      *shape
 	columns   int // in all shapes
+	bytes     int // of all signatures
 	signature []byte
 }
 
@@ -31,6 +34,7 @@ type shapeCache struct {
 const (
 	maxShapes       = 4096
 	maxShapeColumns = 200_000
+	maxShapeBytes   = 16 << 20
 )
 
 // find returns the shape of the decoder's line. A line with types then describes
@@ -88,6 +92,9 @@ func (c *shapeCache) sign(d *Decoder) {
 }
 
 func (c *shapeCache) build(d *Decoder) (*shape, error) {
+	if c.shapes == nil || len(c.shapes) >= maxShapes || c.columns > maxShapeColumns || c.bytes > maxShapeBytes {
+		c.shapes, c.tables, c.columns, c.bytes = make(map[string]*shape), make(map[string]*Table), 0, 0
+	}
 	l := &d.line
 	rows := l.after
 	if l.op == Delete {
@@ -107,7 +114,10 @@ func (c *shapeCache) build(d *Decoder) (*shape, error) {
 		return nil, err
 	}
 	byName := columnsByName(t.Columns)
-	s := &shape{signature: bytes.Clone(c.signature), table: t, before: indexes(byName, before), unchanged: indexes(byName, unchanged)}
+	s := &shape{
+		signature: bytes.Clone(c.signature), types: bytes.Clone(d.scan.text(l.types)), attnums: bytes.Clone(d.scan.text(l.attnums)),
+		table: t, before: indexes(byName, before), unchanged: indexes(byName, unchanged),
+	}
 	if l.op != Delete {
 		s.after = indexes(byName, names)
 		for i, column := range s.after {
@@ -119,18 +129,10 @@ func (c *shapeCache) build(d *Decoder) (*shape, error) {
 			return nil, fmt.Errorf("before and after have different columns: %w", ErrField)
 		}
 	}
-	c.keep(s)
-	return s, nil
-}
-
-// keep adds s; the table of the last line stays known beside the cache.
-func (c *shapeCache) keep(s *shape) {
-	if c.shapes == nil || len(c.shapes) >= maxShapes || c.columns+len(s.table.Columns) > maxShapeColumns {
-		c.shapes, c.columns = make(map[string]*shape), 0
-		c.tables = make(map[string]*Table)
-	}
-	c.columns += len(s.table.Columns) + 1
+	c.columns += len(t.Columns)
+	c.bytes += len(s.signature)
 	c.shapes[string(s.signature)] = s
+	return s, nil
 }
 
 func columnsByName(columns []Column) map[string]int {

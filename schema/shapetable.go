@@ -17,6 +17,9 @@ func (c *shapeCache) table(d *Decoder, names []string) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.table != nil && !sameTable(d.table, t) {
+		return nil, fmt.Errorf("later line of a batch has another key: %w", ErrField)
+	}
 	id := tableID(t)
 	if known, ok := c.tables[id]; ok {
 		return known, nil
@@ -27,9 +30,6 @@ func (c *shapeCache) table(d *Decoder, names []string) (*Table, error) {
 	made, err := NewTable(*t)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrField, err)
-	}
-	if c.tables == nil {
-		c.tables = map[string]*Table{}
 	}
 	c.tables[id] = made
 	return made, nil

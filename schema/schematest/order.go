@@ -16,6 +16,7 @@ type Order struct {
 	findings
 	keys      map[string]*keyOrder
 	committed bool
+	decoder   schema.Decoder
 }
 
 // OrderCounts is what an Order has counted.
@@ -85,6 +86,23 @@ func (o *Order) Add(key string, p schema.Position) {
 	for k.next < len(k.expected) && k.seen[k.expected[k.next]] {
 		k.next++
 	}
+}
+
+// Message says that a message was stored: each of its changes under its row's
+// Key. Control messages, outbox messages and requests are passed over.
+func (o *Order) Message(m *schema.Message) error {
+	switch m.Attributes.Op {
+	case schema.ControlOp, schema.LogicalOp, schema.RequestOp:
+		return nil
+	}
+	if err := o.decoder.Changes(&m.Attributes, m.Data); err != nil {
+		return err
+	}
+	var c schema.Change
+	for o.decoder.Next(&c) {
+		o.Add(Key(c.Table, c.Key), c.Position)
+	}
+	return o.decoder.Err()
 }
 
 // End says that nothing more will be stored, counts what is missing, and

@@ -1,0 +1,383 @@
+package pubsubtest
+
+import "slices"
+
+// message is one stored message, shared by all subscriptions of its topic.
+type message struct {
+	id   uint64
+	time int64  // publish time, ns
+	body []byte // the PubsubMessage as it came, without id and time
+	key  string // ordering key
+	req  uint64 // number of the publish request
+}
+
+// consumer takes messages: a StreamingPull stream, or a unary Pull.
+type consumer struct {
+	maxMessages, maxBytes int64 // outstanding limits, 0 = none
+	messages, bytes       int64 // outstanding
+	leaseSecs             int32
+	ready                 keyList // keys bound to this consumer with a message to deliver
+	oneBatch              bool    // a key with outstanding messages gets no further ones (unary Pull)
+	ended                 bool
+	idle                  bool          // found nothing and waits for wake
+	wake                  chan struct{} // capacity 1
+}
+
+func (c *consumer) hasRoom() bool {
+	return (c.maxMessages <= 0 || c.messages < c.maxMessages) && (c.maxBytes <= 0 || c.bytes < c.maxBytes)
+}
+
+// signal wakes a consumer that waits for messages and has room for them.
+func (c *consumer) signal() {
+	if c.idle && c.hasRoom() {
+		c.wakeNow()
+	}
+}
+
+func (c *consumer) wakeNow() {
+	c.idle = false
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// backlog is what a subscription has still to deliver and what it waits to have
+// acked. It is a pure state machine: the caller holds the lock, gives the time
+// in nanoseconds, and carries the deliveries out.
+type backlog struct {
+	ordered    bool
+	onAck      AckPolicy
+	onEnd      EndedPolicy
+	backoffMin int64 // ns; 0 with backoffMax 0: redeliver at once
+	backoffMax int64
+	count      *Counters
+
+	keys      map[string]*keyQueue
+	fresh     keyList    // keys that any consumer may take
+	loose     entryQueue // messages without order
+	delayed   delayHeap
+	leases    leases
+	consumers []*consumer
+	puller    *consumer // what unary Pull delivered, whichever call it was
+	waiting   int       // messages not delivered, or to be delivered again
+
+	batch   []*entry    // scratch of ack
+	touched []*keyQueue // scratch of ack
+}
+
+func newBacklog(ordered bool, count *Counters) *backlog {
+	return &backlog{ordered: ordered, count: count, keys: map[string]*keyQueue{}, puller: &consumer{oneBatch: true}}
+}
+
+// delivery is one message on its way to a consumer, with what the response says.
+type delivery struct {
+	msg     *message
+	id      ackID
+	attempt int32
+}
+
+// publish appends messages, all with the same ordering key, in storing order.
+func (b *backlog) publish(msgs []*message) {
+	entries := make([]entry, len(msgs))
+	for i, m := range msgs {
+		entries[i].msg = m
+		b.append(&entries[i])
+	}
+}
+
+func (b *backlog) append(e *entry) {
+	b.waiting++
+	if !b.ordered || e.msg.key == "" {
+		b.loose.push(e)
+		b.wakeAll()
+		return
+	}
+	k := b.keys[e.msg.key]
+	if k == nil {
+		k = &keyQueue{key: e.msg.key}
+		b.keys[k.key] = k
+	}
+	e.key = k
+	if k.tail != nil {
+		k.tail.next = e
+	} else {
+		k.head = e
+	}
+	k.tail = e
+	if k.cursor == nil {
+		k.cursor = e
+		b.place(k)
+	}
+}
+
+// place puts a key that has a message to deliver where its consumer finds it.
+func (b *backlog) place(k *keyQueue) {
+	if k.list != nil || k.delayed || k.cursor == nil {
+		return
+	}
+	if k.owner != nil && k.owner.ended {
+		if b.onEnd == KeyHeld && k.head != k.cursor {
+			return // until it is drained or rewound
+		}
+		k.owner = nil
+	}
+	if k.owner == nil {
+		b.fresh.push(k)
+		b.wakeAll()
+		return
+	}
+	k.owner.ready.push(k)
+	k.owner.signal()
+}
+
+func (b *backlog) wakeAll() {
+	for _, c := range b.consumers {
+		c.signal()
+	}
+}
+
+// join adds a consumer.
+func (b *backlog) join(c *consumer) { b.consumers = append(b.consumers, c) }
+
+// leave takes a consumer out: its leases run on, its keys are released or held.
+func (b *backlog) leave(c *consumer) {
+	c.ended = true
+	b.consumers = slices.DeleteFunc(b.consumers, func(o *consumer) bool { return o == c })
+	for c.ready.first != nil {
+		k := c.ready.first
+		c.ready.remove(k)
+		b.place(k)
+	}
+}
+
+// take leases up to n messages or about size bytes to c and appends them to out.
+func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []delivery {
+	for len(out) < n && size > 0 && c.hasRoom() {
+		var k *keyQueue
+		switch {
+		case c.ready.first != nil && !c.oneBatch:
+			k = c.ready.first
+		case b.fresh.first != nil:
+			k = b.fresh.first
+			k.owner = c
+		case b.loose.first != nil:
+			e := b.loose.pop()
+			size -= len(e.msg.body)
+			out = append(out, b.lease(e, c, now))
+			continue
+		default:
+			return out
+		}
+		k.list.remove(k)
+		for k.cursor != nil && len(out) < n && size > 0 && c.hasRoom() {
+			e := k.cursor
+			k.cursor = e.next
+			size -= len(e.msg.body)
+			out = append(out, b.lease(e, c, now))
+		}
+		b.place(k)
+	}
+	return out
+}
+
+func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
+	e.state, e.owner = leased, c
+	e.attempt++
+	b.waiting--
+	b.count.Delivered++
+	if e.attempt > 1 {
+		b.count.Redelivered++
+	}
+	c.messages++
+	c.bytes += int64(len(e.msg.body))
+	b.leases.add(e, now, c.leaseSecs)
+	return delivery{msg: e.msg, id: ackID{slot: e.slot, gen: b.leases.slots[e.slot].gen}, attempt: e.attempt}
+}
+
+// unlease ends the lease of e and gives its consumer room again.
+func (b *backlog) unlease(e *entry) {
+	b.leases.remove(e)
+	e.owner.messages--
+	e.owner.bytes -= int64(len(e.msg.body))
+	e.owner.signal()
+	e.owner = nil
+}
+
+// ack works on the acks of one request. Ids whose lease is over are ignored: the
+// documentation says that such an ack may or may not hold.
+func (b *backlog) ack(ids []ackID) {
+	b.batch, b.touched = b.batch[:0], b.touched[:0]
+	for _, id := range ids {
+		e := b.leases.find(id)
+		if e == nil || e.state != leased {
+			b.count.AcksStale++
+			continue
+		}
+		b.count.Acks++
+		if e.key == nil {
+			b.unlease(e)
+			e.state = gone
+			continue
+		}
+		e.state = acking
+		b.batch = append(b.batch, e)
+		if n := len(b.touched); n == 0 || b.touched[n-1] != e.key {
+			b.touched = append(b.touched, e.key)
+		}
+	}
+	for _, k := range b.touched {
+		b.popAcked(k)
+	}
+	for i, e := range b.batch {
+		if e.state == acking {
+			b.ackOutOfOrder(e)
+		}
+		b.batch[i] = nil
+	}
+	clear(b.touched)
+}
+
+// popAcked removes the key's delivered messages that are acked with all earlier
+// ones.
+func (b *backlog) popAcked(k *keyQueue) {
+	for k.head != k.cursor && (k.head.state == acking || k.head.state == acked) {
+		e := k.head
+		if e.state == acking {
+			b.unlease(e)
+		}
+		e.state = gone
+		k.head = e.next
+		e.next = nil
+	}
+	if k.head == nil {
+		k.tail = nil
+	}
+	b.settle(k)
+}
+
+func (b *backlog) ackOutOfOrder(e *entry) {
+	b.count.AcksOutOfOrder++
+	if b.onAck == AckDropped {
+		e.state = leased
+		return
+	}
+	b.unlease(e)
+	e.state = acked
+}
+
+// settle frees a key that has nothing outstanding any more: it is forgotten if
+// nothing waits, else any consumer may take it.
+func (b *backlog) settle(k *keyQueue) {
+	if k.head == k.cursor {
+		k.owner = nil
+		if k.head == nil {
+			if b.keys[k.key] == k {
+				delete(b.keys, k.key)
+			}
+			return
+		}
+		if k.list != nil && k.list != &b.fresh {
+			k.list.remove(k)
+		}
+	}
+	b.place(k)
+}
+
+// modify moves the deadline of each message to now + secs seconds; 0 gives it
+// back (a nack).
+func (b *backlog) modify(ids []ackID, now int64, secs int32) {
+	for _, id := range ids {
+		e := b.leases.find(id)
+		switch {
+		case e == nil:
+			b.count.AcksStale++
+		case secs == 0:
+			b.count.Nacks++
+			b.giveBack(e, now)
+		default:
+			b.leases.extend(e, now, secs)
+		}
+	}
+}
+
+// expire gives back every message whose deadline has passed and releases what
+// has waited long enough.
+func (b *backlog) expire(now int64) {
+	for e := b.leases.expired(now); e != nil; e = b.leases.expired(now) {
+		b.count.Expired++
+		b.giveBack(e, now)
+	}
+	for d, ok := b.delayed.due(now); ok; d, ok = b.delayed.due(now) {
+		if d.key != nil {
+			d.key.delayed = false
+			b.place(d.key)
+			continue
+		}
+		b.loose.push(d.e)
+		b.wakeAll()
+	}
+}
+
+// next is when expire has something to do, or 0.
+func (b *backlog) next() int64 {
+	var at int64
+	if e := b.leases.earliest(); e != nil {
+		at = e.deadline
+	}
+	if len(b.delayed) > 0 && (at == 0 || b.delayed[0].at < at) {
+		at = b.delayed[0].at
+	}
+	return at
+}
+
+// giveBack makes a leased message deliverable again, with all later ones of its
+// ordering key that were delivered, acked ones too.
+func (b *backlog) giveBack(e *entry, now int64) {
+	at := now + b.backoff(e.attempt)
+	if e.key == nil {
+		b.unlease(e)
+		e.state = waiting
+		b.waiting++
+		if at > now {
+			b.delayed.add(delay{at: at, e: e})
+			return
+		}
+		b.loose.push(e)
+		b.wakeAll()
+		return
+	}
+	k := e.key
+	for x := e; x != k.cursor; x = x.next {
+		if x.state == leased {
+			if x != e && x.deadline <= now {
+				b.count.Expired++
+			}
+			b.unlease(x)
+		}
+		x.state = waiting
+		b.waiting++
+	}
+	k.cursor = e
+	if at > now && !k.delayed {
+		if k.list != nil {
+			k.list.remove(k)
+		}
+		k.delayed = true
+		b.delayed.add(delay{at: at, key: k})
+	}
+	b.settle(k)
+}
+
+// backoff is the delay before the next delivery of a message that was delivered
+// attempt times: exponential between the retry policy's bounds.
+func (b *backlog) backoff(attempt int32) int64 {
+	if b.backoffMin == 0 && b.backoffMax == 0 {
+		return 0
+	}
+	d := max(b.backoffMin, 1)
+	for ; attempt > 1 && d < b.backoffMax; attempt-- {
+		d *= 2
+	}
+	return min(d, b.backoffMax)
+}

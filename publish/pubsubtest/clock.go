@@ -1,0 +1,116 @@
+package pubsubtest
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Now is the server's time: the machine's clock plus what Advance added.
+func (s *Server) Now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Unix(0, s.now())
+}
+
+// Advance moves the server's clock on by d. What falls due by then (leases,
+// back-off, late storing) has happened when it returns; deliveries that follow
+// from it are under way. A negative d does nothing: time never goes back.
+func (s *Server) Advance(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	s.mu.Lock()
+	s.offset += d
+	late := s.expire()
+	s.armed = 0
+	s.arm(s.nextDue())
+	s.mu.Unlock()
+	for _, l := range late {
+		<-l.done
+	}
+}
+
+// now is the time in nanoseconds. It is measured on the monotonic clock, so it
+// never goes back. The caller holds mu.
+func (s *Server) now() int64 {
+	return s.started.Add(time.Since(s.started) + s.offset).UnixNano()
+}
+
+// later is a call that the server carries out at a time of its clock.
+type later struct {
+	at   int64
+	due  chan struct{} // closed at that time
+	done chan struct{} // closed when it is carried out
+}
+
+// arm makes the timer loop wake at the time, unless it wakes earlier anyway.
+func (s *Server) arm(at int64) {
+	if at == 0 || (s.armed != 0 && s.armed <= at) {
+		return
+	}
+	s.armed = at
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// expire does all that is due and returns the late calls that it has let go. The
+// caller holds mu.
+func (s *Server) expire() (late []later) {
+	now := s.now()
+	for _, sub := range s.subs {
+		sub.backlog.expire(now)
+	}
+	s.laters = slices.DeleteFunc(s.laters, func(l later) bool {
+		if l.at > now {
+			return false
+		}
+		close(l.due)
+		late = append(late, l)
+		return true
+	})
+	return late
+}
+
+// nextDue is when expire has something to do, or 0. The caller holds mu.
+func (s *Server) nextDue() int64 {
+	var next int64
+	earlier := func(at int64) {
+		if at != 0 && (next == 0 || at < next) {
+			next = at
+		}
+	}
+	for _, sub := range s.subs {
+		earlier(sub.backlog.next())
+	}
+	for _, l := range s.laters {
+		earlier(l.at)
+	}
+	return next
+}
+
+// runTimers is the one timer of the server: it sleeps until the next lease,
+// back-off or late storing is due.
+func (s *Server) runTimers(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		s.expire()
+		s.armed = s.nextDue()
+		wait := time.Hour
+		if s.armed != 0 {
+			wait = max(0, time.Duration(s.armed-s.now()))
+		}
+		s.mu.Unlock()
+		timer.Reset(wait)
+	}
+}

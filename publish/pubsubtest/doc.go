@@ -1,0 +1,34 @@
+// Package pubsubtest is a stand-in for Google Pub/Sub: an in-process server
+// that speaks the real gRPC protocol on a loopback port and fails what the real
+// service fails. Real Google clients drive it; nothing of them is mocked.
+//
+// Who is authoritative: the service's documentation. Each rule that the server
+// follows is a row of [Rules] with the page that states it and the test that
+// breaks it with a raw Google client; RULES.md is generated from that table.
+// What the documentation leaves open is a setting in [Config], so that a product
+// can be tested both ways. A rule is never bent to make a product pass.
+//
+// Not followed yet, though stored and shown: the end of retention, the expiration
+// of subscriptions, forwarding by a dead-letter policy, 1 MB/s a key. Refused
+// with UNIMPLEMENTED: what rule not-implemented lists.
+//
+// # States
+//
+// A message of a subscription is waiting, leased (delivered, not acked, its
+// deadline runs), acked (only while an earlier message of its ordering key is
+// not: it comes back if that one does), or gone. An ordering key exists only
+// while it has a message that is not gone; a drained key costs nothing: no
+// goroutine, timer or map entry. backlog.go holds this machine, without I/O,
+// goroutines or a clock.
+//
+// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off
+// and late storing follow that clock; faults that delay an answer wait in real
+// time, since the caller's deadline does.
+//
+// # What happens on failure
+//
+// All state is in memory and gone with [Server.Close]. A fault queued with
+// [Server.Inject] fails one call in the named way; a damage done with
+// [Server.Sabotage] breaks the service's own promises, so that a checker can
+// show that it notices.
+package pubsubtest

@@ -1,0 +1,146 @@
+package pubsubtest
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+func mustMarshal(tb testing.TB, m proto.Message) []byte {
+	tb.Helper()
+	data, err := proto.Marshal(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// FuzzParsePublish: what our parser accepts, the generated type reads the same.
+func FuzzParsePublish(f *testing.F) {
+	req := publishOf("k", "a", "b")
+	f.Add(mustMarshal(f, req))
+	req.Messages[0].Attributes = map[string]string{"a": "b", "": ""}
+	req.Messages[1].MessageId, req.Messages[1].PublishTime = "x", timestamppb.Now()
+	req.Messages[1].OrderingKey = "other"
+	f.Add(mustMarshal(f, req))
+	f.Add([]byte("\x12\x02\x2a\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parsePublish(data)
+		if err != nil {
+			return
+		}
+		var want pubsubpb.PublishRequest
+		if err := proto.Unmarshal(data, &want); err != nil {
+			t.Fatalf("accepted what protobuf refuses: %v", err)
+		}
+		if got.topic != want.GetTopic() || len(got.messages) != len(want.GetMessages()) {
+			t.Fatalf("topic %q, %d messages; want %q, %d", got.topic, len(got.messages), want.GetTopic(), len(want.GetMessages()))
+		}
+		keys := map[string]bool{}
+		for i, m := range want.GetMessages() {
+			keys[m.GetOrderingKey()] = true
+			g := got.messages[i]
+			if string(g.key) != m.GetOrderingKey() || g.data != len(m.GetData()) || g.attributes < len(m.GetAttributes()) {
+				t.Fatalf("message %d: %+v, want %v", i, g, m)
+			}
+			for k, v := range m.GetAttributes() {
+				if g.longestKey < len(k) || g.longestValue < len(v) {
+					t.Fatalf("message %d: attribute %q=%q is longer than %d, %d", i, k, v, g.longestKey, g.longestValue)
+				}
+			}
+			var body pubsubpb.PubsubMessage
+			if err := proto.Unmarshal(g.body, &body); err != nil || body.GetMessageId() != "" || body.GetPublishTime() != nil || !bytes.Equal(body.GetData(), m.GetData()) {
+				t.Fatalf("message %d is kept as %v, %v", i, &body, err)
+			}
+		}
+		if n := got.distinctKeys(); n != len(keys) {
+			t.Fatalf("%d keys, want %d", n, len(keys))
+		}
+	})
+}
+
+// FuzzParsePull: the same for a subscriber's requests.
+func FuzzParsePull(f *testing.F) {
+	f.Add(mustMarshal(f, &pubsubpb.StreamingPullRequest{
+		Subscription: testSub, AckIds: []string{"a"}, ModifyDeadlineAckIds: []string{"b", "c"}, ModifyDeadlineSeconds: []int32{0, -1},
+		StreamAckDeadlineSeconds: 10, ClientId: "c", MaxOutstandingMessages: 1, MaxOutstandingBytes: 2, ProtocolVersion: 1,
+	}))
+	f.Add(mustMarshal(f, &pubsubpb.ModifyAckDeadlineRequest{Subscription: testSub, AckIds: []string{"a"}, AckDeadlineSeconds: 7}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if got, err := parseStreamingPull(data); err == nil {
+			var want pubsubpb.StreamingPullRequest
+			if err := proto.Unmarshal(data, &want); err != nil {
+				t.Fatalf("accepted what protobuf refuses: %v", err)
+			}
+			if got.subscription != want.GetSubscription() || len(got.ackIDs) != len(want.GetAckIds()) ||
+				len(got.modifyIDs) != len(want.GetModifyDeadlineAckIds()) || len(got.modifySecs) != len(want.GetModifyDeadlineSeconds()) ||
+				int32(got.deadlineSecs) != want.GetStreamAckDeadlineSeconds() || got.maxMessages != want.GetMaxOutstandingMessages() ||
+				got.maxBytes != want.GetMaxOutstandingBytes() || got.protocol != want.GetProtocolVersion() || got.clientID != want.GetClientId() {
+				t.Fatalf("%+v, want %v", got, &want)
+			}
+		}
+		_, _ = parseAcknowledge(data)
+		_, _ = parseModifyAckDeadline(data)
+		_, _ = parsePull(data)
+	})
+}
+
+// FuzzAckID: an id that is accepted is one that the server makes.
+func FuzzAckID(f *testing.F) {
+	f.Add(appendAckID(nil, ackID{1, 2, 3}, 184), 184)
+	f.Add(appendAckID(nil, ackID{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 32), 32)
+	f.Fuzz(func(t *testing.T, text []byte, length int) {
+		if length < minAckIDBytes || length > 1024 {
+			return
+		}
+		id, ok := parseAckID(text, length)
+		if !ok {
+			return
+		}
+		again, ok := parseAckID(appendAckID(nil, id, length), length)
+		if !ok || again != id {
+			t.Fatalf("%q is %+v, again %+v", text, id, again)
+		}
+	})
+}
+
+// FuzzServer: foreign bytes to every hot method leave the server at work.
+func FuzzServer(f *testing.F) {
+	r := newRig(f, Config{PullWait: time.Nanosecond, Record: true})
+	methods := []string{
+		pubsubpb.Publisher_Publish_FullMethodName, pubsubpb.Subscriber_Acknowledge_FullMethodName,
+		pubsubpb.Subscriber_ModifyAckDeadline_FullMethodName, pubsubpb.Subscriber_Pull_FullMethodName,
+	}
+	f.Add(uint8(0), mustMarshal(f, publishOf("k", "a")))
+	f.Add(uint8(3), mustMarshal(f, &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1}))
+	f.Add(uint8(4), mustMarshal(f, &pubsubpb.StreamingPullRequest{AckIds: []string{r.anyAckID()}}))
+	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if int(which) < len(methods) {
+			_ = r.conn.Invoke(ctx, methods[which], &frame{data}, &frame{}, byBytesOption)
+		} else {
+			stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+				pubsubpb.Subscriber_StreamingPull_FullMethodName, byBytesOption)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if which%2 == 0 {
+				_ = stream.SendMsg(&frame{mustMarshal(t, &pubsubpb.StreamingPullRequest{Subscription: testSub, StreamAckDeadlineSeconds: 10})})
+			}
+			_ = stream.SendMsg(&frame{data})
+			_ = stream.CloseSend()
+			for stream.RecvMsg(&frame{}) == nil {
+			}
+		}
+		if _, err := r.pub.GetTopic(ctx, &pubsubpb.GetTopicRequest{Topic: testTopic}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

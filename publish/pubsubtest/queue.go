@@ -1,0 +1,121 @@
+package pubsubtest
+
+import "container/heap"
+
+// entryState is where a message of a subscription stands.
+type entryState uint8
+
+const (
+	waiting entryState = iota
+	leased
+	acking // named by the ack request that is being worked on
+	acked  // acked, but an earlier message of its key is not
+	gone
+)
+
+// entry is one message of one subscription.
+type entry struct {
+	msg   *message
+	key   *keyQueue // nil: no order
+	next  *entry    // in the key's or the loose queue
+	owner *consumer // holds the lease
+
+	leasePrev, leaseNext *entry
+	deadline             int64 // ns
+	slot                 uint32
+	attempt              int32 // deliveries so far
+	secs                 uint16
+	state                entryState
+}
+
+// keyQueue is an ordering key with messages that are not gone: those from head
+// to before cursor were delivered, those from cursor on wait.
+type keyQueue struct {
+	key                string
+	head, tail, cursor *entry
+	owner              *consumer // affinity, while messages are outstanding
+	list               *keyList  // where it waits for a consumer, or nil
+	prev, next         *keyQueue
+	delayed            bool // waits in the delay heap
+}
+
+// keyList is a queue of keys that have a message to deliver.
+type keyList struct{ first, last *keyQueue }
+
+func (l *keyList) push(k *keyQueue) {
+	k.list, k.prev, k.next = l, l.last, nil
+	if l.last != nil {
+		l.last.next = k
+	} else {
+		l.first = k
+	}
+	l.last = k
+}
+
+func (l *keyList) remove(k *keyQueue) {
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		l.first = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	} else {
+		l.last = k.prev
+	}
+	k.list, k.prev, k.next = nil, nil, nil
+}
+
+// entryQueue is a queue of messages without order.
+type entryQueue struct{ first, last *entry }
+
+func (q *entryQueue) push(e *entry) {
+	e.next = nil
+	if q.last != nil {
+		q.last.next = e
+	} else {
+		q.first = e
+	}
+	q.last = e
+}
+
+func (q *entryQueue) pop() *entry {
+	e := q.first
+	q.first = e.next
+	if q.first == nil {
+		q.last = nil
+	}
+	e.next = nil
+	return e
+}
+
+// delay is a key or a message that waits for its retry back-off.
+type delay struct {
+	at  int64 // ns
+	key *keyQueue
+	e   *entry
+}
+
+type delayHeap []delay
+
+func (h delayHeap) Len() int           { return len(h) }
+func (h delayHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h delayHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *delayHeap) Push(x any)        { *h = append(*h, x.(delay)) }
+func (h *delayHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	old[len(old)-1] = delay{}
+	*h = old[:len(old)-1]
+	return last
+}
+
+func (h *delayHeap) add(d delay) { heap.Push(h, d) }
+
+// due removes and returns the earliest delay that is over at now.
+func (h *delayHeap) due(now int64) (delay, bool) {
+	if len(*h) == 0 || (*h)[0].at > now {
+		return delay{}, false
+	}
+	return heap.Pop(h).(delay), true
+}

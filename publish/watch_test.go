@@ -1,0 +1,100 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// fakeChecker answers what it is set to.
+type fakeChecker struct {
+	mu       sync.Mutex
+	findings []Finding
+	err      error
+	checks   int
+}
+
+func (c *fakeChecker) Check(context.Context) ([]Finding, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.checks++
+	return c.findings, c.err
+}
+
+func (c *fakeChecker) set(findings []Finding, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.findings, c.err = findings, err
+}
+
+func (c *fakeChecker) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checks
+}
+
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			lines bytes.Buffer
+			gate  atomic.Bool
+			admin = &fakeChecker{err: status.Error(codes.Unavailable, "try again")}
+		)
+		w := NewWatch(WatchConfig{}, admin, slog.New(slog.NewTextHandler(&lines, nil)), gate.Store)
+		expect := func(what string, open bool) {
+			t.Helper()
+			synctest.Wait()
+			if gate.Load() != open || w.OK() != open {
+				t.Errorf("%s: gate %v, OK %v", what, gate.Load(), w.OK())
+			}
+		}
+		expect("before the first check", false)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		expect("first check can't be made", false)
+		admin.set(nil, nil)
+		time.Sleep(10 * time.Second)
+		expect("all well", true)
+		admin.set(nil, status.Error(codes.Unavailable, "try again"))
+		time.Sleep(10 * time.Minute)
+		expect("checks can't be made: nothing new is known", true)
+		admin.set([]Finding{{Code: "subscription_missing", Fix: "gcloud …"}}, nil)
+		time.Sleep(time.Minute)
+		expect("a finding", false)
+		admin.set(nil, status.Error(codes.Unavailable, "try again"))
+		time.Sleep(10 * time.Minute)
+		expect("then checks can't be made", false)
+		admin.set(nil, nil)
+		time.Sleep(10 * time.Second)
+		expect("set right", true)
+		before := admin.count()
+		time.Sleep(time.Hour)
+		if n := admin.count() - before; n < 59 || n > 61 {
+			t.Errorf("%d checks in an hour", n)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		log := lines.String()
+		for _, want := range []string{
+			"level=ERROR msg=\"" + EventWatchFault + "\" code=subscription_missing fix=\"gcloud …; then `cdc-publisher resync`",
+			"level=WARN msg=\"" + EventWatchFailed + "\" grpc_code=Unavailable",
+			"level=INFO msg=\"" + EventWatchOpened,
+		} {
+			if !strings.Contains(log, want) {
+				t.Errorf("log has no %s:\n%s", want, log)
+			}
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package schema_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"cdc/schema"
+	"cdc/schema/schematest"
+)
+
+func TestChangeRoundTrip(t *testing.T) {
+	roundTrip(t, schematest.EveryType())
+	roundTrip(t, schematest.TenColumns())
+	r := seeded(t)
+	for range 400 {
+		roundTrip(t, schematest.Change(r, schematest.Table(r), schematest.Position(r)))
+	}
+}
+
+func TestChangeWithoutKeyAndColumns(t *testing.T) {
+	c := schematest.TenColumns()
+	table := *c.Table
+	table.Key = nil
+	c.Table, _ = schema.NewTable(table)
+	c.Key = nil
+	roundTrip(t, c)
+	table.Columns = []schema.Column{}
+	c.Table, _ = schema.NewTable(table)
+	c.After = schema.Row{}
+	roundTrip(t, c)
+}
+
+func TestPlaceholder(t *testing.T) {
+	c := one(t, "bytea", "")
+	c.Op, c.After[1] = schema.Update, schema.Value{State: schema.Unchanged}
+	e := schema.Encoder{Placeholder: "__debezium_unavailable_value"}
+	body, err := e.AppendChange(nil, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(body), `"after":{"id":1,"v":"__debezium_unavailable_value"}`) {
+		t.Errorf("%s", body)
+	}
+	m := &schema.Message{Attributes: schematest.AttributesOf(c), Data: body}
+	got := decode(t, m)
+	if got[0].After[1].State != schema.Unchanged || got[0].After[1].Text != nil {
+		t.Error("the placeholder came back as a value")
+	}
+	if again, _ := e.AppendChange(nil, got[0]); string(again) != string(body) {
+		t.Errorf("%s", again)
+	}
+}
+
+func TestUnchangedTextStaysHome(t *testing.T) {
+	c := one(t, "text", "")
+	c.Op, c.After[1] = schema.Update, schema.Value{State: schema.Unchanged, Text: []byte("a secret")}
+	if m := encode(t, c); strings.Contains(string(m.Data), "secret") {
+		t.Errorf("%s", m.Data)
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		edit func(*schema.Change)
+		want error
+	}{
+		{"no table", func(c *schema.Change) { c.Table = nil }, schema.ErrField},
+		{"a table made by hand", func(c *schema.Change) { c.Table = &schema.Table{Name: "x"} }, schema.ErrField},
+		{"no position", func(c *schema.Change) { c.Position = schema.Position{} }, schema.ErrField},
+		{"short row", func(c *schema.Change) { c.After = c.After[:1] }, schema.ErrField},
+		{"no row", func(c *schema.Change) { c.After = nil }, schema.ErrField},
+		{"no key", func(c *schema.Change) { c.Key = nil }, schema.ErrField},
+		{"null key", func(c *schema.Change) { c.Key[0] = schema.Value{} }, schema.ErrField},
+		{"another key", func(c *schema.Change) { c.Key[0] = schema.TextValue("2") }, schema.ErrField},
+		{"op", func(c *schema.Change) { c.Op = schema.ControlOp }, schema.ErrField},
+		{"delete with after", func(c *schema.Change) { c.Op = schema.Delete }, schema.ErrField},
+		{"read without snapshot", func(c *schema.Change) { c.Op = schema.Read }, schema.ErrField},
+		{"unchanged before", func(c *schema.Change) {
+			c.Op, c.Before = schema.Update, schema.Row{schema.TextValue("1"), {State: schema.Unchanged}}
+		}, schema.ErrField},
+		{"time", func(c *schema.Change) { c.CommitTime = 1 << 62 }, schema.ErrField},
+		{"part", func(c *schema.Change) { c.Op, c.Snapshot = schema.Read, &schema.Snapshot{} }, schema.ErrField},
+		{"UTF-8", func(c *schema.Change) { c.After[1] = schema.TextValue("secret\xff") }, schema.ErrUTF8},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := one(t, "text", "x")
+			test.edit(c)
+			var e schema.Encoder
+			dst, err := e.AppendChange([]byte("before"), c)
+			if !errors.Is(err, test.want) || string(dst) != "before" {
+				t.Errorf("%q, %v; want %v", dst, err, test.want)
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("a value in an error: %v", err)
+			}
+			if _, err := e.AppendNext(nil, c); !errors.Is(err, schema.ErrField) {
+				t.Errorf("a line after a refused first one: %v", err)
+			}
+		})
+	}
+}

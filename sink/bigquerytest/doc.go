@@ -1,0 +1,36 @@
+// Package bigquerytest is a local stand-in for BigQuery: a REST server for
+// datasets, tables, jobs and table data, and a gRPC server for the default
+// stream of the Storage Write API. Google's own clients drive both; nothing in
+// a client is replaced but its endpoint.
+//
+// # What it does
+//
+// It refuses what the service's documentation says is refused, with the code
+// and, where a real answer is on record, the text of the service. Every rule
+// is a row of the table in rules.go with its page and its test; RULES.md is
+// that table. What isn't built yet is refused aloud: REST answers 501 with the
+// reason notImplemented, gRPC answers UNIMPLEMENTED, SQL answers 400 with
+// invalidQuery.
+//
+// What the documentation leaves open is a field of [Config], so that a product
+// can be tested both ways.
+//
+// # Who is authoritative
+//
+// Google's documentation decides, then reported answers of the real service,
+// then the strictest reading. Nothing here was compared with the real service.
+//
+// # States
+//
+// A table holds, for each primary key, the current version of the row and what
+// the baseline still shows. A background apply makes both equal and moves the
+// apply watermark; it happens when an interval has passed on the server's
+// clock. That clock runs with real time and can be moved by [Server.Advance].
+// A query shows the baseline within max_staleness and merges beyond it.
+//
+// # On failure
+//
+// A request is appended whole or not at all. [Server.Inject] queues faults,
+// among them an answer that is lost after its rows were stored. Everything is
+// in memory and gone after [Server.Close].
+package bigquerytest

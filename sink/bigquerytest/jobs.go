@@ -1,0 +1,249 @@
+package bigquerytest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	bq "google.golang.org/api/bigquery/v2"
+)
+
+// maxJobs is how many jobs are remembered; the oldest are forgotten.
+const maxJobs = 256
+
+// maxPageRows bounds one page of rows.
+const maxPageRows = 10_000
+
+// job is a finished query: it ran while it was inserted.
+type job struct {
+	meta    bq.Job
+	result  *result
+	refused *restError
+}
+
+type jobs struct {
+	mu    sync.Mutex
+	byID  map[string]*job
+	order []string
+	next  int
+}
+
+// jobRequest is what jobs.query and jobs.insert have in common.
+type jobRequest struct {
+	id       string // "" makes one
+	location string
+	sql      string
+	legacy   bool
+	context  queryContext
+}
+
+// runJob runs a query and remembers it under its id. The same id twice is a
+// duplicate, whatever became of the first.
+func (s *Server) runJob(project string, r jobRequest) (*job, *restError) {
+	if r.legacy {
+		return nil, restUnhandled("legacy SQL isn't built")
+	}
+	j := &job{}
+	s.jobs.mu.Lock()
+	if s.jobs.byID == nil {
+		s.jobs.byID = map[string]*job{}
+	}
+	if r.id == "" {
+		s.jobs.next++
+		r.id = "job_" + strconv.Itoa(s.jobs.next)
+	}
+	if s.jobs.byID[project+"."+r.id] != nil {
+		s.jobs.mu.Unlock()
+		return nil, restDuplicate(ruleDuplicate, fmt.Sprintf("Already Exists: Job %s:%s.%s", project, r.location, r.id))
+	}
+	s.jobs.byID[project+"."+r.id] = j
+	s.jobs.order = append(s.jobs.order, project+"."+r.id)
+	if len(s.jobs.order) > maxJobs {
+		delete(s.jobs.byID, s.jobs.order[0])
+		s.jobs.order = append([]string(nil), s.jobs.order[1:]...)
+	}
+	s.jobs.mu.Unlock()
+
+	now := millis(s.clock.now())
+	out, refused := s.run(r.sql, r.context)
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	j.result, j.refused = out, refused
+	j.meta = bq.Job{
+		Kind: "bigquery#job", Id: project + ":" + r.location + "." + r.id,
+		JobReference:  &bq.JobReference{ProjectId: project, JobId: r.id, Location: r.location},
+		Configuration: &bq.JobConfiguration{JobType: "QUERY", Query: &bq.JobConfigurationQuery{Query: r.sql, UseLegacySql: new(bool)}},
+		Status:        &bq.JobStatus{State: "DONE"},
+		Statistics:    &bq.JobStatistics{CreationTime: now, StartTime: now, EndTime: millis(s.clock.now()), Query: &bq.JobStatistics2{}},
+	}
+	if refused != nil {
+		problem := &bq.ErrorProto{Reason: refused.reason, Message: refused.message}
+		j.meta.Status.ErrorResult, j.meta.Status.Errors = problem, []*bq.ErrorProto{problem}
+		return j, nil
+	}
+	j.meta.Statistics.Query.StatementType = "SELECT"
+	if out.ddl != "" {
+		j.meta.Statistics.Query.StatementType = out.ddl + "_TABLE"
+		j.meta.Statistics.Query.DdlOperationPerformed = out.ddl
+	}
+	return j, nil
+}
+
+func (s *Server) findJob(project, id string) (*job, *restError) {
+	s.jobs.mu.Lock()
+	defer s.jobs.mu.Unlock()
+	j := s.jobs.byID[project+"."+id]
+	if j == nil || j.meta.JobReference == nil {
+		return nil, restNotFound(ruleNotFound, "Not found: Job "+project+":"+id)
+	}
+	return j, nil
+}
+
+func (c *call) insertJob() (any, *restError) {
+	var in bq.Job
+	if e := c.decode(&in); e != nil {
+		return nil, e
+	}
+	if in.Configuration == nil || in.Configuration.Query == nil {
+		return nil, restUnhandled("only query jobs are built")
+	}
+	query := in.Configuration.Query
+	if in.Configuration.DryRun || query.DestinationTable != nil {
+		return nil, restUnhandled("dry runs and destination tables aren't built")
+	}
+	params, e := parameters(query.QueryParameters)
+	if e != nil {
+		return nil, e
+	}
+	r := jobRequest{
+		location: c.server.config.Location, sql: query.Query,
+		legacy:  query.UseLegacySql == nil || *query.UseLegacySql,
+		context: defaultDataset(c.project, query.DefaultDataset, params),
+	}
+	if in.JobReference != nil {
+		r.id = in.JobReference.JobId
+	}
+	j, e := c.server.runJob(c.project, r)
+	if e != nil {
+		return nil, e
+	}
+	return &j.meta, nil
+}
+
+func (c *call) getJob() (any, *restError) {
+	j, e := c.server.findJob(c.project, c.job)
+	if e != nil {
+		return nil, e
+	}
+	return &j.meta, nil
+}
+
+// query is jobs.query. A requestId that came before gets the first answer.
+func (c *call) query() (any, *restError) {
+	var in bq.QueryRequest
+	if e := c.decode(&in); e != nil {
+		return nil, e
+	}
+	if in.DryRun {
+		return nil, restUnhandled("dry runs aren't built")
+	}
+	params, e := parameters(in.QueryParameters)
+	if e != nil {
+		return nil, e
+	}
+	r := jobRequest{
+		location: c.server.config.Location, sql: in.Query,
+		legacy:  in.UseLegacySql == nil || *in.UseLegacySql,
+		context: defaultDataset(c.project, in.DefaultDataset, params),
+	}
+	if in.RequestId != "" {
+		r.id = "request_" + in.RequestId
+	}
+	j, e := c.server.findJob(c.project, r.id)
+	if e != nil {
+		if j, e = c.server.runJob(c.project, r); e != nil {
+			return nil, e
+		}
+	}
+	if j.refused != nil {
+		return nil, j.refused
+	}
+	most := maxPageRows
+	if in.MaxResults > 0 {
+		most = int(min(in.MaxResults, maxPageRows))
+	}
+	int64Times := in.FormatOptions != nil && in.FormatOptions.UseInt64Timestamp
+	p := j.result.page(0, most, int64Times)
+	return &bq.QueryResponse{
+		Kind: "bigquery#queryResponse", JobComplete: true, JobReference: j.meta.JobReference,
+		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next,
+		Location: r.location,
+	}, nil
+}
+
+// queryResults is jobs.getQueryResults.
+func (c *call) queryResults() (any, *restError) {
+	j, e := c.server.findJob(c.project, c.job)
+	if e != nil {
+		return nil, e
+	}
+	if j.refused != nil {
+		return nil, j.refused
+	}
+	q := c.request.URL.Query()
+	from, most := uint64(0), uint64(maxPageRows)
+	for name, to := range map[string]*uint64{"startIndex": &from, "maxResults": &most} {
+		if text := q.Get(name); text != "" {
+			n, err := strconv.ParseUint(text, 10, 32)
+			if err != nil {
+				return nil, restInvalid(ruleBody, "Invalid value for "+name+": "+text)
+			}
+			*to = n
+		}
+	}
+	if token := q.Get("pageToken"); token != "" {
+		n, err := strconv.ParseUint(token, 10, 32)
+		if err != nil {
+			return nil, restInvalid(ruleBody, "Invalid page token")
+		}
+		from = n
+	}
+	p := j.result.page(int(from), int(min(most, maxPageRows)), q.Get("formatOptions.useInt64Timestamp") == "true")
+	return &bq.GetQueryResultsResponse{
+		Kind: "bigquery#getQueryResultsResponse", JobComplete: true, JobReference: j.meta.JobReference,
+		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next,
+	}, nil
+}
+
+func defaultDataset(project string, d *bq.DatasetReference, params map[string]literal) queryContext {
+	q := queryContext{project: project, params: params}
+	if d != nil {
+		q.dataset = d.DatasetId
+		if d.ProjectId != "" {
+			q.project = d.ProjectId
+		}
+	}
+	return q
+}
+
+// parameters takes named scalar parameters.
+func parameters(in []*bq.QueryParameter) (map[string]literal, *restError) {
+	out := map[string]literal{}
+	for _, p := range in {
+		if p == nil || p.Name == "" || p.ParameterType == nil || p.ParameterValue == nil {
+			return nil, restUnhandled("only named scalar query parameters are built")
+		}
+		l := literal{text: p.ParameterValue.Value}
+		switch typeNames[strings.ToUpper(p.ParameterType.Type)] {
+		case kindInt64, kindFloat64, kindBool, kindNumeric, kindBigNumeric:
+		case kindString, kindDate, kindDatetime, kindTime, kindTimestamp, kindBytes:
+			l.quote = true
+		default:
+			return nil, &restError{http.StatusNotImplemented, "notImplemented", "bigquerytest: query parameters of type " + p.ParameterType.Type + " aren't built", ruleUnhandled}
+		}
+		out[strings.ToLower(p.Name)] = l
+	}
+	return out, nil
+}
