@@ -93,7 +93,6 @@ func Connect(ctx context.Context, e Endpoint, log *slog.Logger) (Conn, error) {
 			option.WithoutAuthentication(),
 			option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
 			internaloption.SkipDialSettingsValidation())
-		log.Warn(EventEmulator, "endpoint", e.Address(), "set_by", EmulatorEnv)
 	} else {
 		options = append(options, option.WithScopes(scope))
 	}

@@ -3,7 +3,6 @@ package publish
 // The events of this package. Each is one line in the log; alerts stand on them.
 const (
 	EventConnected   = "connected to Pub/Sub"                 // Info: endpoint, connections
-	EventEmulator    = "using a Pub/Sub stand-in"             // Warn: endpoint
 	EventRetrying    = "publishing is being retried"          // Warn, at most one in 30 s: grpc_code, detail, retries, keys_retrying
 	EventRecovered   = "publishing works again"               // Info: retries
 	EventPublished   = "published message"                    // Debug: message_id, position

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestSupervise holds the order in which stream and publisher stop.
+func TestSupervise(t *testing.T) {
+	boom, lost := errors.New("publish boom"), errors.New("connection lost")
+	until := func(d time.Duration, err error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(d):
+				return err
+			}
+		}
+	}
+	const never = 1000 * time.Hour
+	for _, tt := range []struct {
+		name            string
+		stop            time.Duration // when the caller's context ends
+		stream, publish func(context.Context) error
+		want            []error
+		after           time.Duration
+	}{
+		{"asked to stop", time.Second, func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(5 * time.Second) // for what is in flight
+			return nil
+		}, until(never, nil), nil, 6 * time.Second},
+		{"stream fails", never, until(time.Second, lost), until(never, nil), []error{lost}, time.Second},
+		{"publisher fails while the stream is idle", never, until(never, nil), until(time.Second, boom), []error{boom}, time.Second},
+		{"both fail", never, func(ctx context.Context) error {
+			<-ctx.Done()
+			return lost
+		}, until(time.Second, boom), []error{lost, boom}, time.Second},
+		{"the stream says what the publisher says", never, func(ctx context.Context) error {
+			<-ctx.Done()
+			return fmt.Errorf("capture: %w", boom)
+		}, until(time.Second, boom), []error{boom}, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.stop)
+				defer cancel()
+				start := time.Now()
+				streaming := true
+				err := supervise(ctx, func(ctx context.Context) error {
+					defer func() { streaming = false }()
+					return tt.stream(ctx)
+				}, func(ctx context.Context) error {
+					err := tt.publish(ctx)
+					if streaming && err == nil {
+						t.Error("the publisher was stopped before the stream")
+					}
+					return err
+				}, until(never, nil))
+				for _, want := range tt.want {
+					if !errors.Is(err, want) {
+						t.Errorf("got %v, want %v in it", err, want)
+					}
+				}
+				if (err == nil) != (len(tt.want) == 0) || time.Since(start) != tt.after {
+					t.Errorf("got %v after %s", err, time.Since(start))
+				}
+				if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) != len(tt.want) {
+					t.Errorf("one error said twice: %v", err)
+				}
+			})
+		})
+	}
+}

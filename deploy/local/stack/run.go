@@ -1,0 +1,197 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"cdc/schema"
+)
+
+// Options say how a run of the demo differs from the default.
+type Options struct {
+	Seed     uint64
+	Sabotage string    // empty, or one of Sabotages
+	Progress io.Writer // gets a line a second, for people
+	Bin      string    // the folder of the services' executables; empty: built first
+}
+
+const (
+	transactions  = 4_000
+	inFlightMin   = 100              // changes in flight at a kill, at the least
+	killLimit     = 20 * time.Second // until that many are in flight
+	drainLimit    = 45 * time.Second // from the end of the workload until everything is written; a lease is 10 s
+	progressEvery = time.Second
+)
+
+// Run runs the pipeline with a workload, kills each service once, and compares
+// both ends. The error says why there is no verdict. A run that fails leaves its
+// logs and configuration behind and says where.
+func Run(ctx context.Context, o Options) (v Verdict, err error) {
+	dir, err := os.MkdirTemp("", "cdc-demo-")
+	if err != nil {
+		return v, err
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(o.Progress, "demo: "+format+"\n", args...) }
+	defer func() {
+		if err != nil || !v.OK() {
+			say("logs and configuration are in %s", dir)
+			return
+		}
+		err = os.RemoveAll(dir)
+	}()
+	if o.Bin == "" {
+		say("building cdc-publisher and cdc-sink")
+		o.Bin = dir
+		if err := Build(ctx, dir); err != nil {
+			return v, err
+		}
+	}
+	start := time.Now()
+	say("starting Postgres, the stand-ins and both services")
+	s, err := Start(ctx, dir, o.Bin)
+	if err != nil {
+		return v, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	kills, err := s.work(ctx, o, say)
+	if err != nil {
+		return v, err
+	}
+	committed, err := committedChanges(ctx, s.conn)
+	if err != nil {
+		return v, err
+	}
+	if err := s.drain(ctx, committed[len(committed)-1].position.CommitLSN); err != nil {
+		return v, err
+	}
+	if err := s.StopServices(); err != nil {
+		return v, err
+	}
+	v, findings, err := s.judge(ctx, committed)
+	if err != nil {
+		return v, err
+	}
+	v.Kills = kills
+	for _, f := range findings {
+		say("%s", f)
+	}
+	say("took %.1f s", time.Since(start).Seconds())
+	return v, nil
+}
+
+// work runs the workload and kills the services meanwhile.
+func (s *Stack) work(ctx context.Context, o Options, say func(string, ...any)) (kills int, err error) {
+	w := &workload{dsn: s.dsn, seed: o.Seed, transactions: transactions}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return w.run(gctx) })
+	g.Go(func() (err error) {
+		if kills, err = s.killBoth(gctx, w, say); err != nil || o.Sabotage == "" {
+			return err
+		}
+		return s.sabotage(gctx, o.Sabotage, w)
+	})
+	reported, stopReports := context.WithCancel(gctx)
+	reports := make(chan struct{})
+	go func() {
+		defer close(reports)
+		s.report(reported, w, say)
+	}()
+	err = g.Wait()
+	stopReports()
+	<-reports
+	if err == nil {
+		say("workload done: %d transactions, %d row changes; waiting until all of it is written", w.committed.Load(), w.changes.Load())
+	}
+	return kills, err
+}
+
+func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any)) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			c := s.pubsub.Counters()
+			say("%d of %d transactions, %d row changes, %d messages stored, %d acked, %d redelivered",
+				w.committed.Load(), w.transactions, w.changes.Load(), c.Published, c.Acks, c.Redelivered)
+		}
+	}
+}
+
+// killBoth kills each service once, while at least inFlightMin changes are on
+// their way through it, and starts it again.
+func (s *Stack) killBoth(ctx context.Context, w *workload, say func(string, ...any)) (kills int, err error) {
+	steps := []struct {
+		svc      *service
+		after    int64 // committed transactions
+		inFlight func() int
+	}{
+		{s.publisher, transactions / 5, func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }},
+		{s.sink, transactions / 2, func() int { return s.pubsub.Backlog(subscription) }},
+	}
+	for _, k := range steps {
+		if err := s.await(ctx, time.Minute, "the workload to go on", func() bool { return w.committed.Load() >= k.after }); err != nil {
+			return kills, err
+		}
+		n := 0
+		if err := s.await(ctx, killLimit, fmt.Sprintf("%d changes in flight in %s", inFlightMin, k.svc.name), func() bool {
+			n = k.inFlight()
+			return n >= inFlightMin
+		}); err != nil {
+			return kills, err
+		}
+		if err := k.svc.kill(); err != nil {
+			return kills, err
+		}
+		kills++
+		say("killed %s with %d changes in flight", k.svc.name, n)
+		if err := k.svc.start(); err != nil {
+			return kills, err
+		}
+	}
+	return kills, nil
+}
+
+// drain waits until the slot has confirmed the last change and Pub/Sub has
+// nothing left to deliver.
+func (s *Stack) drain(ctx context.Context, last schema.LSN) error {
+	return s.await(ctx, drainLimit, "everything to be written", func() bool {
+		if s.pubsub.Backlog(subscription) > 0 {
+			return false
+		}
+		var confirmed bool
+		err := s.conn.QueryRow(ctx, "SELECT confirmed_flush_lsn > $2::text::pg_lsn FROM pg_replication_slots WHERE slot_name = $1",
+			slot, last.String()).Scan(&confirmed)
+		return err == nil && confirmed && s.pubsub.Backlog(subscription) == 0
+	})
+}
+
+// await polls until ok, and fails when limit is over or a service ends by itself.
+func (s *Stack) await(ctx context.Context, limit time.Duration, what string, ok func() bool) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	end := time.After(limit)
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end:
+			return fmt.Errorf("waited %v for %s", limit, what)
+		case <-tick.C:
+		}
+		for _, svc := range []*service{s.publisher, s.sink} {
+			if err := svc.check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package pull
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"github.com/googleapis/gax-go/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Check holds the subscription to what order and acks rely on. It returns all
+// findings at once, each with a Code and a Fix.
+func (p *Puller) Check(ctx context.Context) error {
+	name := p.cfg.Subscription
+	sub, err := p.client.GetSubscription(ctx, &pubsubpb.GetSubscriptionRequest{Subscription: name}, gax.WithTimeout(time.Minute))
+	if err != nil {
+		what := "get subscription " + name
+		switch status.Code(err) {
+		case codes.NotFound:
+			return &Error{what, "subscription_missing", "create it (cdc-publisher init) or correct pubsub.ordered.subscription", err}
+		case codes.PermissionDenied, codes.Unauthenticated:
+			return &Error{what, "subscription_permission", "grant roles/pubsub.subscriber and roles/pubsub.viewer on the subscription to the account of cdc-sink", err}
+		}
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	var findings []error
+	find := func(wrong bool, what, code, fix string) {
+		if wrong {
+			findings = append(findings, &Error{"subscription " + name + ": " + what, code, fix, nil})
+		}
+	}
+	find(!sub.GetEnableMessageOrdering(), "message ordering is off", "subscription_unordered",
+		"it can't be switched on later: create another subscription with it and name that in pubsub.ordered.subscription")
+	find(sub.GetEnableExactlyOnceDelivery(), "exactly-once delivery is on", "subscription_exactly_once",
+		"switch it off: with ordering and batches its acks fail; what comes twice does no harm here")
+	find(sub.GetPushConfig().GetPushEndpoint() != "" || sub.GetBigqueryConfig() != nil || sub.GetCloudStorageConfig() != nil,
+		"it isn't a pull subscription", "subscription_not_pull", "change its delivery type to pull")
+	find(sub.GetDetached() || sub.GetTopic() == "_deleted-topic_", "it isn't attached to a topic", "subscription_detached",
+		"create it again on the topic; what was published meanwhile must be read again (cdc-publisher resync)")
+	return errors.Join(findings...)
+}

@@ -1,0 +1,229 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/googleapis/gax-go/v2"
+
+	"cdc/sink/storagewrite"
+)
+
+// stalledAfter is how long a write may fail before a person is told. It goes on
+// being repeated.
+const stalledAfter = 10 * time.Minute
+
+// write is one batch on its way into BigQuery.
+type write struct {
+	*table
+	batch  *batch
+	target *target
+	// unanswered: an attempt ended without an answer, so the library may still be
+	// sending from the arena, which is never used again.
+	unanswered bool
+	failing    time.Time // since when; zero if the last attempt was answered
+	told       bool
+	backoffNow gax.Backoff
+}
+
+// run writes the batch: when it returns nil, every change of it is settled. It
+// returns an error if a person must act or ctx was cancelled.
+func (w *write) run(ctx context.Context) error {
+	if err := w.deadLetter(ctx, w.batch.refused); err != nil {
+		return err
+	}
+	work := [][]int{w.batch.newest()}
+	for len(work) > 0 {
+		rows := w.withoutGivenBack(work[len(work)-1])
+		work = work[:len(work)-1]
+		if len(rows) == 0 {
+			continue
+		}
+		again, err := w.attempt(ctx, rows)
+		if err != nil {
+			return err
+		}
+		work = append(work, again...)
+	}
+	if !w.unanswered {
+		select {
+		case w.arenas <- w.batch.arena:
+		default:
+		}
+	}
+	return nil
+}
+
+// withoutGivenBack leaves out the rows whose message was given back: they come
+// again. What isn't sent hides nothing: the row behind it takes its place.
+func (w *write) withoutGivenBack(rows []int) []int {
+	kept := rows[:0]
+	for _, r := range rows {
+		for r >= 0 && w.batch.rows[r].in.message.GivenBack() {
+			r = w.batch.rows[r].hidden
+		}
+		if r >= 0 {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// attempt appends rows once and returns the rows that are to be appended next,
+// in groups, the last group first.
+func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err error) {
+	w.setPhase(phaseBigQuery)
+	err = w.target.stream.Append(ctx, w.batch.wire(make([][]byte, 0, len(rows)), rows))
+	w.stats.batches.Add(1)
+	if err == nil {
+		w.written(rows)
+		return nil, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	failure, ok := errors.AsType[*storagewrite.AppendError](err)
+	if !ok {
+		return nil, fmt.Errorf("append to %s: %w", w.name, err)
+	}
+	switch failure.Verdict {
+	case storagewrite.RefusedRows:
+		return w.refused(ctx, rows, failure.Rows)
+	case storagewrite.Refused:
+		if len(rows) > 1 { // which row it is is found by halving
+			half := len(rows) / 2
+			return [][]int{rows[half:], rows[:half]}, nil
+		}
+		return w.refused(ctx, rows, []int{0})
+	case storagewrite.Missing:
+		there, err := w.destinations.Exists(ctx, w.target.destination)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case needsPerson(err):
+			return nil, err
+		case err == nil && !there:
+			return nil, failure
+		}
+	case storagewrite.Stop:
+		return nil, failure
+	case storagewrite.Retry:
+		w.unanswered = true
+	}
+	return [][]int{rows}, w.pause(ctx, rows, failure)
+}
+
+// written settles rows and all that they hid.
+func (w *write) written(rows []int) {
+	now := w.now()
+	w.failing, w.told = time.Time{}, false
+	if w.brake.written(now, len(rows)) {
+		w.log.Info(EventTableReleased, "table", w.name)
+	}
+	changes := 0
+	w.stats.mu.Lock()
+	for _, r := range rows {
+		w.batch.behind(r, func(r *batchRow) {
+			w.stats.latency.add(now.Sub(r.commit.Time()))
+			changes++
+		})
+	}
+	w.stats.mu.Unlock()
+	w.stats.rows.Add(int64(len(rows)))
+	w.stats.changes.Add(int64(changes))
+	for _, r := range rows {
+		w.batch.behind(r, func(r *batchRow) { w.settle(r.in) })
+	}
+}
+
+// refused sends the named ones of rows to the dead letter. Next come the others,
+// of which none was written, and what the refused ones hid.
+func (w *write) refused(ctx context.Context, rows, named []int) (again [][]int, err error) {
+	var next []int
+	var letters []refusal
+	at := 0
+	for _, n := range named {
+		if n < at || n >= len(rows) {
+			continue // twice, or no such row
+		}
+		next = append(next, rows[at:n]...)
+		at = n + 1
+		row := &w.batch.rows[rows[n]]
+		letters = append(letters, refusal{row.change, string(storagewrite.RowRefused), "BigQuery refused the row"})
+		if row.hidden >= 0 {
+			next = append(next, row.hidden)
+		}
+	}
+	if len(letters) == 0 {
+		return nil, &Error{"append to " + w.name + ": BigQuery refused rows that weren't sent", "append_refused", "report it", nil}
+	}
+	next = append(next, rows[at:]...)
+	if !w.brake.refuse(w.now(), len(letters)) {
+		return [][]int{rows}, w.heldPause(ctx, len(letters))
+	}
+	if err := w.send(ctx, letters); err != nil {
+		return nil, err
+	}
+	return [][]int{next}, nil
+}
+
+// deadLetter sends changes that couldn't be encoded to the dead letter, once the
+// brake lets them.
+func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
+	if len(refused) == 0 {
+		return nil
+	}
+	for !w.brake.refuse(w.now(), len(refused)) {
+		if err := w.heldPause(ctx, len(refused)); err != nil {
+			return err
+		}
+	}
+	return w.send(ctx, refused)
+}
+
+func (w *write) send(ctx context.Context, refused []refusal) error {
+	w.setPhase(phaseDeadLetter)
+	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
+		return err
+	}
+	w.stats.deadLetters.Add(int64(len(refused)))
+	byCode := make(map[string]int)
+	for _, r := range refused {
+		byCode[r.code]++
+		w.settle(r.in)
+	}
+	for code, n := range byCode {
+		w.log.Warn(EventDeadLetter, "table", w.name, "error_code", code, "changes", n)
+	}
+	return nil
+}
+
+// heldRetry is how often a held table's append is tried again.
+const heldRetry = 30 * time.Second
+
+func (w *write) heldPause(ctx context.Context, refused int) error {
+	w.setPhase(phaseHeld)
+	w.log.Error(EventTableHeld, "table", w.name, "refused_rows", refused, "code", "table_held",
+		"fix", "see the dead letters of the table for the reason; its messages stay in the subscription until an append works again or cdc-sink is restarted")
+	return gax.Sleep(ctx, heldRetry)
+}
+
+// pause waits before the same rows are appended again, longer each time.
+func (w *write) pause(ctx context.Context, rows []int, failure *storagewrite.AppendError) error {
+	now := w.now()
+	if w.failing.IsZero() {
+		w.failing = now
+		w.backoffNow = w.backoff
+	}
+	pause := w.backoffNow.Pause()
+	w.stats.retries.Add(1)
+	w.log.Warn(EventWriteRetry, "table", w.name, "rows", len(rows), "error", failure, "code", failure.Code(), "retry_ms", pause.Milliseconds())
+	if failing := now.Sub(w.failing); failing >= stalledAfter && !w.told {
+		w.told = true
+		w.log.Error(EventWriteStalled, "table", w.name, "rows", len(rows), "error", failure, "failing_ms", failing.Milliseconds(),
+			"code", failure.Code(), "fix", "see BigQuery's status and quotas; the rows stay leased and are repeated")
+	}
+	return gax.Sleep(ctx, pause)
+}
