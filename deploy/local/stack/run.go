@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,7 @@ type Options struct {
 const (
 	transactions  = 4_000
 	inFlightMin   = 100              // changes in flight at a kill, at the least
-	killLimit     = 20 * time.Second // until that many are in flight
+	killLimit     = time.Minute      // until that many are in flight
 	drainLimit    = 45 * time.Second // from the end of the workload until everything is written; a lease is 10 s
 	progressEvery = time.Second
 )
@@ -37,7 +38,12 @@ func Run(ctx context.Context, o Options) (v Verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(o.Progress, "demo: "+format+"\n", args...) }
+	var writing sync.Mutex
+	say := func(format string, args ...any) {
+		writing.Lock()
+		defer writing.Unlock()
+		fmt.Fprintf(o.Progress, "demo: "+format+"\n", args...)
+	}
 	defer func() {
 		if err != nil || !v.OK() {
 			say("logs and configuration are in %s", dir)
@@ -91,10 +97,8 @@ func (s *Stack) work(ctx context.Context, o Options, say func(string, ...any)) (
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.run(gctx) })
 	g.Go(func() (err error) {
-		if kills, err = s.killBoth(gctx, w, say); err != nil || o.Sabotage == "" {
-			return err
-		}
-		return s.sabotage(gctx, o.Sabotage, w)
+		kills, err = s.disturb(gctx, o.Sabotage, w, say)
+		return err
 	})
 	reported, stopReports := context.WithCancel(gctx)
 	reports := make(chan struct{})
@@ -126,38 +130,42 @@ func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any
 	}
 }
 
-// killBoth kills each service once, while at least inFlightMin changes are on
-// their way through it, and starts it again.
-func (s *Stack) killBoth(ctx context.Context, w *workload, say func(string, ...any)) (kills int, err error) {
-	steps := []struct {
-		svc      *service
-		after    int64 // committed transactions
-		inFlight func() int
-	}{
-		{s.publisher, transactions / 5, func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }},
-		{s.sink, transactions / 2, func() int { return s.pubsub.Backlog(subscription) }},
+// disturb kills each service once, while at least inFlightMin changes are on
+// their way through it, and starts it again. In between it breaks a message, if
+// it is to.
+func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say func(string, ...any)) (kills int, err error) {
+	published := func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }
+	if err := s.kill(ctx, s.publisher, transactions/5, w, published, say); err != nil {
+		return 0, err
 	}
-	for _, k := range steps {
-		if err := s.await(ctx, time.Minute, "the workload to go on", func() bool { return w.committed.Load() >= k.after }); err != nil {
-			return kills, err
-		}
-		n := 0
-		if err := s.await(ctx, killLimit, fmt.Sprintf("%d changes in flight in %s", inFlightMin, k.svc.name), func() bool {
-			n = k.inFlight()
-			return n >= inFlightMin
-		}); err != nil {
-			return kills, err
-		}
-		if err := k.svc.kill(); err != nil {
-			return kills, err
-		}
-		kills++
-		say("killed %s with %d changes in flight", k.svc.name, n)
-		if err := k.svc.start(); err != nil {
-			return kills, err
+	if sabotage != "" {
+		if err := s.sabotage(ctx, sabotage, w); err != nil {
+			return 1, err
 		}
 	}
-	return kills, nil
+	acked := func() int { return s.pubsub.Backlog(subscription) }
+	if err := s.kill(ctx, s.sink, transactions/2, w, acked, say); err != nil {
+		return 1, err
+	}
+	return wantKills, nil
+}
+
+// kill kills a service once that many transactions are committed and enough
+// changes are in flight, and starts it again.
+func (s *Stack) kill(ctx context.Context, svc *service, after int64, w *workload, inFlight func() int, say func(string, ...any)) error {
+	if err := s.await(ctx, killLimit, "the workload to go on", func() bool { return w.committed.Load() >= after }); err != nil {
+		return err
+	}
+	n := 0
+	what := fmt.Sprintf("%d changes in flight in %s", inFlightMin, svc.name)
+	if err := s.await(ctx, killLimit, what, func() bool { n = inFlight(); return n >= inFlightMin }); err != nil {
+		return err
+	}
+	if err := svc.kill(); err != nil {
+		return err
+	}
+	say("killed %s with %d changes in flight", svc.name, n)
+	return svc.start()
 }
 
 // drain waits until the slot has confirmed the last change and Pub/Sub has

@@ -23,7 +23,8 @@ const caughtUp = 500
 // those does no harm.
 func (s *Stack) sabotage(ctx context.Context, kind string, w *workload) error {
 	err := s.await(ctx, killLimit, "cdc-publisher to catch up", func() bool {
-		return s.storedChanges()+caughtUp >= int(w.changes.Load())
+		committed := int(w.changes.Load()) // before the slow look at what is stored
+		return s.storedChanges()+caughtUp >= committed
 	})
 	if err != nil {
 		return err
