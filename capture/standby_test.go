@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -23,6 +24,47 @@ func TestSynchronousStandbyIsRefused(t *testing.T) {
 	}
 	if got := codeOf(t, start(t, cfg, newRecorder(t, 0)).wait()); got != "synchronous_standby" {
 		t.Errorf("at the start: %q", got)
+	}
+}
+
+// A transaction is streamed before it is visible: while its COMMIT waits for a
+// synchronous standby the catalog still shows the table as it was.
+func TestCatalogIsReadOnceVisible(t *testing.T) {
+	t.Parallel()
+	own := postgrestest.Start(t)
+	d := newDatabaseOn(t, own, `CREATE TABLE t (id int PRIMARY KEY, v text)`)
+	cfg := d.config()
+	mustInit(t, cfg)
+	r := newRecorder(t, 0)
+	run := start(t, cfg, r)
+	d.exec(`INSERT INTO t VALUES (1, 'v')`)
+	eventually(t, "first row", func() bool { return r.len() == 1 })
+
+	d.admin(`ALTER SYSTEM SET synchronous_standby_names = 'nobody'`, `SELECT pg_reload_conf()`)
+	eventually(t, "commits wait for a standby", func() bool {
+		conn := own.Conn(t, d.name)
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		_, err := conn.Exec(short, `SELECT pg_logical_emit_message(true, 'probe', '')`)
+		return err != nil
+	})
+	committed := make(chan struct{})
+	go func() {
+		defer close(committed)
+		// The columns look the same on the stream and are others in the catalog.
+		d.exec(`BEGIN; ALTER TABLE t DROP v; ALTER TABLE t ADD v text; UPDATE t SET v = 'w'; COMMIT`)
+	}()
+	eventually(t, "waiting for the catalog", func() bool { return run.capture.Counters().WaitingFor == WaitingCatalog })
+	if n := r.len(); n != 1 {
+		t.Fatalf("%d messages handed on before the catalog could be asked, want 1", n)
+	}
+	d.admin(`ALTER SYSTEM RESET synchronous_standby_names`, `SELECT pg_reload_conf()`)
+	<-committed
+	if got := codeOf(t, run.wait()); got != "schema_changed" {
+		t.Errorf("stopped with %q", got)
+	}
+	if n := r.len(); n != 1 {
+		t.Errorf("%d messages handed on, want 1", n)
 	}
 }
 

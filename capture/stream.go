@@ -24,9 +24,9 @@ type stream struct {
 	flight    *flight
 	phase     *phase
 	counters  *counters
-	check     func(ctx context.Context, oid uint32) error // looks at the table in the catalog now
-	reference *atomic.Uint64                              // a recent 64-bit transaction id
-	reply     func()                                      // the server asked for a status update
+	check     func(ctx context.Context, oid uint32, xid uint64) error // looks at the table in the catalog once xid is visible
+	reference *atomic.Uint64                                          // a recent 64-bit transaction id
+	reply     func()                                                  // the server asked for a status update
 	accepted  func(tag uint64)
 
 	epoch     uint32
@@ -156,7 +156,7 @@ func (s *stream) wal(x pgoutput.XLogData) error {
 }
 
 var (
-	errOutside = errors.New("a row outside of a transaction")
+	errOutside = errors.New("a row or its RELATION outside of a transaction")
 	errInside  = errors.New("a transaction inside of a transaction")
 )
 
@@ -198,9 +198,12 @@ func (s *stream) relation(data []byte) error {
 		return protocolError(err)
 	}
 	if s.tables[m.OID] != nil {
+		if !s.open {
+			return protocolError(errOutside)
+		}
 		s.phase.set(WaitingCatalog)
 		defer s.phase.set(WaitingSource)
-		if err := s.check(s.ctx, m.OID); err != nil {
+		if err := s.check(s.ctx, m.OID, s.xid); err != nil {
 			return err
 		}
 	}

@@ -71,7 +71,7 @@ func offline(tb testing.TB, t *schema.Table, p Publisher) *stream {
 	f := newFlight(cfg.WindowBytes, 0)
 	return &stream{
 		ctx: context.Background(), cfg: &cfg, publisher: p, flight: f, phase: &phase{}, counters: &counters{}, accepted: f.accepted,
-		check: func(context.Context, uint32) error { return nil }, reference: &atomic.Uint64{}, reply: func() {},
+		check: func(context.Context, uint32, uint64) error { return nil }, reference: &atomic.Uint64{}, reply: func() {},
 		epoch: 1, tables: map[uint32]*known{testOID: {live: live, table: t}}, relations: map[uint32]*relation{},
 	}
 }
@@ -95,7 +95,7 @@ func TestRowAllocatesNothing(t *testing.T) {
 				full[i] = schema.Value{}
 			}
 		}
-		feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+		feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'))
 		insert := wal(90).u8('I').u32(testOID).u8('N').tuple(full)
 		moved := slices.Clone(full)
 		moved[c.Table.Key[0]] = schema.TextValue("0")
@@ -111,13 +111,14 @@ func TestProtocolErrors(t *testing.T) {
 	c := schematest.TenColumns()
 	relation, row := relationFrame(testOID, c.Table, 'd'), wal(90).u8('I').u32(testOID).u8('N').tuple(c.After)
 	for name, sequence := range map[string][]frames{
-		"row outside of a transaction":    {relation, row},
+		"row outside of a transaction":    {row},
+		"relation outside of one":         {relation},
 		"row without its relation":        {beginFrame(100), row},
 		"transaction inside of another":   {beginFrame(100), beginFrame(200)},
 		"commit without begin":            {commitFrame(100)},
 		"commit of another transaction":   {beginFrame(100), commitFrame(200)},
-		"row of another width":            {relation, beginFrame(100), wal(90).u8('I').u32(testOID).u8('N').tuple(c.After[1:])},
-		"null in a key":                   {relation, beginFrame(100), wal(90).u8('I').u32(testOID).u8('N').tuple(make(schema.Row, len(c.After)))},
+		"row of another width":            {beginFrame(100), relation, wal(90).u8('I').u32(testOID).u8('N').tuple(c.After[1:])},
+		"null in a key":                   {beginFrame(100), relation, wal(90).u8('I').u32(testOID).u8('N').tuple(make(schema.Row, len(c.After)))},
 		"empty frame":                     {{}},
 		"unknown frame":                   {{'z'}},
 		"frame that ends early":           {{'w', 0}},
@@ -159,7 +160,7 @@ func TestFramesBesideRows(t *testing.T) {
 	}
 	feed(t, s, keepalive(50, 0))
 	confirmable(50)
-	feed(t, s, relationFrame(testOID, c.Table, 'd'), wal(0).u8('Y').u32(9).str("public").str("mood"), beginFrame(100),
+	feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'), wal(0).u8('Y').u32(9).str("public").str("mood"),
 		wal(0).u8('O').u64(3).str("origin"), append(wal(70).u8('M').u8(1).u64(70).str("p").u32(1), 'x'),
 		wal(90).u8('I').u32(testOID).u8('N').tuple(c.After), keepalive(500, 1))
 	confirmable(50)
@@ -185,12 +186,12 @@ func TestEmitErrors(t *testing.T) {
 		}
 	}
 	s := offline(t, c.Table, null{})
-	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'))
 	if err := s.frame(wal(90).u8('I').u32(testOID).u8('N').tuple(row)); codeOf(t, err) != "message_too_large" {
 		t.Errorf("got %v", err)
 	}
 	s = offline(t, c.Table, failing{})
-	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'))
 	if err := s.frame(wal(90).u8('I').u32(testOID).u8('N').tuple(c.After)); !errors.Is(err, errFailing) {
 		t.Errorf("got %v", err)
 	}
@@ -216,9 +217,9 @@ func FuzzFrames(f *testing.F) {
 	relation, row := relationFrame(testOID, c.Table, 'd'), wal(90).u8('I').u32(testOID).u8('N').tuple(c.After)
 	update := wal(95).u8('U').u32(testOID).u8('K').tuple(c.After).u8('N').tuple(c.After)
 	for _, sequence := range [][]frames{
-		{relation, beginFrame(100), row, update, commitFrame(100)},
+		{beginFrame(100), relation, row, update, commitFrame(100)},
 		{beginFrame(100), commitFrame(100), frames{'k'}.u64(500).u64(0).u8(1)},
-		{relation, beginFrame(100), wal(90).u8('D').u32(testOID).u8('K').tuple(c.After), wal(91).u8('T').u32(1).u8(0).u32(testOID)},
+		{beginFrame(100), relation, wal(90).u8('D').u32(testOID).u8('K').tuple(c.After), wal(91).u8('T').u32(1).u8(0).u32(testOID)},
 	} {
 		var in frames
 		for _, one := range sequence {
@@ -249,7 +250,7 @@ func FuzzFrames(f *testing.F) {
 func BenchmarkFrame(b *testing.B) {
 	c := schematest.TenColumns()
 	s := offline(b, c.Table, null{})
-	feed(b, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	feed(b, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'))
 	insert := wal(90).u8('I').u32(testOID).u8('N').tuple(c.After)
 	b.SetBytes(int64(len(insert)))
 	b.ReportAllocs()

@@ -36,16 +36,20 @@ func newWatch(cfg *Config, conn *pgx.Conn, senderPID uint32, known []state.Table
 // lookTimeout bounds one look at the catalog; a server that needs longer is lost.
 const lookTimeout = 30 * time.Second
 
+// visibleEvery is how often it is asked whether a transaction is visible yet.
+const visibleEvery = 5 * time.Millisecond
+
 // question asks for a look at one table.
 type question struct {
 	oid    uint32
+	xid    uint64     // the look counts once this transaction is visible to it
 	answer chan error // nil: the zero question, nobody asked
 }
 
-// check has a table looked at now and returns what the look found. It is called
-// from another goroutine than run's.
-func (w *watch) check(ctx context.Context, oid uint32) error {
-	q := question{oid, make(chan error, 1)}
+// check has a table looked at, as transaction xid left it, and returns what the
+// look found. It is called from another goroutine than run's.
+func (w *watch) check(ctx context.Context, oid uint32, xid uint64) error {
+	q := question{oid, xid, make(chan error, 1)}
 	select {
 	case w.requests <- q:
 	case <-ctx.Done():
@@ -66,7 +70,7 @@ func (w *watch) run(ctx context.Context) error {
 	for {
 		asked, err := w.idle(ctx, time.Until(next))
 		if err == nil && asked.answer != nil {
-			err = w.lookAt(ctx, asked.oid)
+			err = w.lookAt(ctx, asked)
 		} else if err == nil {
 			err = w.look(ctx)
 			next = time.Now().Add(w.cfg.pace.pollEvery)
@@ -106,8 +110,34 @@ func (w *watch) idle(ctx context.Context, limit time.Duration) (asked question, 
 	return asked, nil
 }
 
-// lookAt compares one table with what it was.
-func (w *watch) lookAt(ctx context.Context, oid uint32) error {
+// awaitVisible waits until transaction xid is visible. With a synchronous standby
+// that may take as long as the application's own COMMIT.
+func (w *watch) awaitVisible(ctx context.Context, xid uint64) error {
+	tick := time.NewTicker(visibleEvery)
+	defer tick.Stop()
+	for {
+		visible, err := catalog.Visible(ctx, w.conn, xid)
+		if err != nil {
+			return findLost(err)
+		}
+		if visible {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lookAt compares one table with what it was. Before the transaction that is on
+// the stream is visible the catalog still shows the table as it was before it.
+func (w *watch) lookAt(ctx context.Context, asked question) error {
+	if err := w.awaitVisible(ctx, asked.xid); err != nil {
+		return err
+	}
+	oid := asked.oid
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	i := slices.IndexFunc(w.known, func(t state.Table) bool { return t.OID == oid })

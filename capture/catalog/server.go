@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -52,6 +53,17 @@ func ReadServer(ctx context.Context, q Querier) (Server, error) {
 // at the same time are less than 2^31 apart.
 func ExtendXID(xid uint32, reference uint64) uint64 {
 	return reference + uint64(int64(int32(xid-uint32(reference))))
+}
+
+// Visible reports whether what transaction xid did is visible to the statements
+// that follow. A transaction is streamed before that: its commit record is in the
+// WAL first.
+func Visible(ctx context.Context, q Querier, xid uint64) (visible bool, err error) {
+	err = q.QueryRow(ctx, `SELECT pg_visible_in_snapshot($1::text::xid8, pg_current_snapshot())`, strconv.FormatUint(xid, 10)).Scan(&visible)
+	if err != nil {
+		return false, fmt.Errorf("ask whether a transaction is visible: %w", err)
+	}
+	return visible, nil
 }
 
 // Publication is a publication's row in pg_publication.
