@@ -80,6 +80,13 @@ func TestEncodeRefuses(t *testing.T) {
 		{"unchanged before", func(c *schema.Change) {
 			c.Op, c.Before = schema.Update, schema.Row{schema.TextValue("1"), {State: schema.Unchanged}}
 		}, schema.ErrField},
+		{"row_gone without unchanged", func(c *schema.Change) { c.Op, c.RowGone = schema.Update, true }, schema.ErrField},
+		{"unchanged in a snapshot row", func(c *schema.Change) {
+			c.Op, c.XID, c.Snapshot = schema.Read, 0, &schema.Snapshot{Parts: 1}
+			c.After[1] = schema.Value{State: schema.Unchanged}
+		}, schema.ErrField},
+		{"snapshot row with xid", func(c *schema.Change) { c.Op, c.Snapshot = schema.Read, &schema.Snapshot{Parts: 1} }, schema.ErrField},
+		{"change without xid", func(c *schema.Change) { c.XID = 0 }, schema.ErrField},
 		{"time", func(c *schema.Change) { c.CommitTime = 1 << 62 }, schema.ErrField},
 		{"part", func(c *schema.Change) { c.Op, c.Snapshot = schema.Read, &schema.Snapshot{} }, schema.ErrField},
 		{"UTF-8", func(c *schema.Change) { c.After[1] = schema.TextValue("secret\xff") }, schema.ErrUTF8},

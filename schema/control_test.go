@@ -140,4 +140,13 @@ func TestOutboxRoundTrip(t *testing.T) {
 		}
 		refuseEdits(t, string(body), func(b []byte) error { _, err := d.Logical(&a, b); return err })
 	}
+	m := outbox()
+	m.Prefix = strings.Repeat("p", schema.MaxPrefixBytes)
+	if _, err := e.AppendLogical(nil, m); err != nil {
+		t.Errorf("longest prefix: %v", err)
+	}
+	m.Prefix += "p"
+	if _, err := e.AppendLogical(nil, m); !errors.Is(err, schema.ErrField) {
+		t.Errorf("longer prefix: %v", err)
+	}
 }
