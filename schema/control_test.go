@@ -193,6 +193,17 @@ func TestOutboxRefusesContradictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := outboxAttributes(outbox())
+	for _, edit := range []func(*schema.LogicalMessage){
+		func(m *schema.LogicalMessage) { m.Position = schema.Position{} },
+		func(m *schema.LogicalMessage) { m.CommitTime = 1 << 62 },
+		func(m *schema.LogicalMessage) { m.ReadTime = 1 << 62 },
+	} {
+		m := outbox()
+		edit(m)
+		if _, err := e.AppendLogical(nil, m); !errors.Is(err, schema.ErrField) {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
 	for _, test := range []struct{ old, new string }{
 		{`"txId":4711`, `"txId":4712`},
 		{`"xid":4294972007,`, ``},

@@ -79,6 +79,13 @@ func TestRequestRefuses(t *testing.T) {
 			t.Errorf("%.120s: %v, want %v", test.body, err, test.want)
 		}
 	}
+	many := make([]schema.RequestKey, schema.MaxChanges+1)
+	for i := range many {
+		many[i] = schema.RequestKey{"a": schema.RequestValue("1")}
+	}
+	if _, err := schema.AppendRequest(nil, &schema.Request{ID: "r", Schema: "s", Table: "t", Keys: many}); !errors.Is(err, schema.ErrTooManyChanges) {
+		t.Errorf("%d keys: %v", len(many), err)
+	}
 	for _, r := range []*schema.Request{
 		{},
 		{ID: "r", Schema: "s", Table: "t"},
