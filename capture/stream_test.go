@@ -196,6 +196,22 @@ func TestIndexCountsWithinAnLSN(t *testing.T) {
 	}
 }
 
+// An old key that was sent has nulls for all other columns, which say nothing: an
+// unchanged value beside it stops the stream and never becomes a null.
+func TestOldKeyFillsNothingElse(t *testing.T) {
+	c := schematest.TenColumns()
+	old, row := make(schema.Row, len(c.After)), slices.Clone(c.After)
+	old[0] = schema.TextValue("0")
+	row[6] = schema.Value{State: schema.Unchanged}
+	r := newRecorder(t, 0)
+	s := offline(t, c.Table, r)
+	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	err := s.frame(wal(90).u8('U').u32(testOID).u8('K').tuple(old).u8('N').tuple(row))
+	if codeOf(t, err) != "unchanged_toast" || r.len() != 0 {
+		t.Errorf("got %v, %d messages", err, r.len())
+	}
+}
+
 // Messages larger than Pub/Sub takes, and a publisher that fails, stop the stream.
 func TestEmitErrors(t *testing.T) {
 	c := schematest.TenColumns()
