@@ -208,6 +208,10 @@ func TestOutboxRefusesContradictions(t *testing.T) {
 		{`"txId":4711`, `"txId":4712`},
 		{`"xid":4294972007,`, ``},
 		{`"xid":4294972007`, `"xid":0`},
+		{
+			`"txId":4711,"lsn":97500057600},"op":"m","ts_ms":1767323045130,"message":{"prefix":"outbox","content":"AGFueSBieXRlc/8="},"cdc":{"position":"695735A5/00000016B374D848/00000016B374D000/00000000","xid":4294972007`,
+			`"txId":0,"lsn":97500057600},"op":"m","ts_ms":1767323045130,"message":{"prefix":"outbox","content":"AGFueSBieXRlc/8="},"cdc":{"position":"695735A5/00000016B374D848/00000016B374D000/00000000","xid":0`,
+		},
 		{`"lsn":9`, `"lsn":8`},
 		{`"ts_ms":1767323045123`, `"ts_ms":1767323045124`},
 		{`"snapshot":"false"`, `"snapshot":"incremental"`},

@@ -60,7 +60,7 @@ func reads(parts ...int32) []*schema.Change {
 	for i, n := range parts {
 		c := schematest.TenColumns()
 		c.Op, c.XID, c.Position.Index = schema.Read, 0, uint32(i)
-		c.Snapshot = &schema.Snapshot{Plan: "p", Part: n, Parts: 9, Floor: c.Position, AsOf: c.CommitTime}
+		c.Snapshot = &schema.Snapshot{Plan: "p", Part: n, Parts: 9, Floor: schema.Position{Epoch: 1}, AsOf: c.CommitTime}
 		list = append(list, c)
 	}
 	return list
@@ -88,7 +88,7 @@ func TestSnapshotBlockIsStrict(t *testing.T) {
 		{`"plan":"p"`, `"plan":"` + strings.Repeat(`\u0070`, schema.MaxPlanBytes) + `"`, nil},
 		{`"plan":"p"`, `"plan":"` + strings.Repeat(`\u0070`, schema.MaxPlanBytes+1) + `"`, schema.ErrField},
 		{`"as_of":"2026`, `"as_of":"26`, schema.ErrField},
-		{`"floor":"6`, `"floor":"`, schema.ErrField},
+		{`"floor":"0`, `"floor":"`, schema.ErrField},
 		{`"snapshot":{`, `"snapshot":null,"x":{`, schema.ErrField},
 	} {
 		m := encode(t, reads(0)...)
