@@ -225,8 +225,8 @@ func TestBigTransaction(t *testing.T) {
 	t.Logf("heap in use grew by %d KiB, at most %d KiB in flight", (int64(highest)-int64(before.HeapInuse))>>10, largest>>10)
 }
 
-// lagging accepts each message while the 500th after it is handed over, and what
-// is left when nothing comes any more.
+// lagging accepts messages in their order from another goroutine, at most 500
+// behind.
 type lagging struct{ held chan func() }
 
 func (l *lagging) Publish(_ context.Context, _ *schema.Message, tag uint64, accepted func(uint64)) error {

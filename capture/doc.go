@@ -14,10 +14,11 @@
 //
 // Run connects, inspects everything that could make the stream wrong or
 // incomplete, waits for the slot (another instance may hold it), takes the state
-// over and streams. Four goroutines work then, each the only owner of its
-// connection: one receives and publishes; one sends status; one writes
-// checkpoints; one polls the catalog and notices first when the server shuts
-// down. Run ends when its context is cancelled: it stops receiving, waits for a
+// over and streams. Five goroutines work then: one receives and publishes, one
+// sends status (the replication connection has one reader and one writer); one
+// writes checkpoints and one polls the catalog, each the only user of its
+// connection; one logs progress. The one that polls notices first when the server
+// shuts down. Run ends when its context is cancelled: it stops receiving, waits for a
 // bounded time until what it handed on is accepted, writes the last checkpoint,
 // confirms it and returns nil. The publisher has to run until then.
 //

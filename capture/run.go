@@ -13,7 +13,8 @@ import (
 // errStop is the cause when Run's own context was cancelled.
 var errStop = errors.New("asked to stop")
 
-// stream runs the four goroutines of a session and ends them in order.
+// stream runs the goroutines of a session (see the package comment) and ends
+// them in order.
 func (c *Capture) stream(ctx context.Context, s *session) error {
 	in := s.in
 	tables, err := c.knownTables(in)

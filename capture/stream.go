@@ -55,7 +55,7 @@ type stream struct {
 func (s *stream) receive() error {
 	for {
 		// No deadline: setting one per message halves the rate. Whoever cancels
-		// ctx also wakes the read (see session.interrupt).
+		// ctx also wakes the read (see Capture.stream).
 		s.phase.touch()
 		m, err := s.conn.ReceiveMessage(context.Background())
 		if s.ctx.Err() != nil {

@@ -173,6 +173,46 @@ func TestFramesBesideRows(t *testing.T) {
 	}
 }
 
+// Index counts row changes within one LSN and nothing else: an ordinal of the
+// transaction would shift when the published set changes before a re-send.
+func TestIndexCountsWithinAnLSN(t *testing.T) {
+	c := schematest.TenColumns()
+	r := newRecorder(t, 0)
+	s := offline(t, c.Table, r)
+	insert := func(lsn uint64) frames { return wal(lsn).u8('I').u32(testOID).u8('N').tuple(c.After) }
+	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100), insert(90), insert(90), insert(91), insert(95), insert(95), insert(95), commitFrame(100),
+		beginFrame(200), insert(150), insert(150), commitFrame(200))
+	var got []schema.Position
+	for _, m := range r.snapshot() {
+		got = append(got, m.attrs.Position)
+	}
+	at := func(commit, change schema.LSN, index uint32) schema.Position {
+		return schema.Position{Epoch: 1, CommitLSN: commit, ChangeLSN: change, Index: index}
+	}
+	want := []schema.Position{
+		at(100, 90, 0), at(100, 90, 1), at(100, 91, 0), at(100, 95, 0), at(100, 95, 1), at(100, 95, 2), at(200, 150, 0), at(200, 150, 1),
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("positions %v, want %v", got, want)
+	}
+}
+
+// An old key that was sent has nulls for all other columns, which say nothing: an
+// unchanged value beside it stops the stream and never becomes a null.
+func TestOldKeyFillsNothingElse(t *testing.T) {
+	c := schematest.TenColumns()
+	old, row := make(schema.Row, len(c.After)), slices.Clone(c.After)
+	old[0] = schema.TextValue("0")
+	row[6] = schema.Value{State: schema.Unchanged}
+	r := newRecorder(t, 0)
+	s := offline(t, c.Table, r)
+	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	err := s.frame(wal(90).u8('U').u32(testOID).u8('K').tuple(old).u8('N').tuple(row))
+	if codeOf(t, err) != "unchanged_toast" || r.len() != 0 {
+		t.Errorf("got %v, %d messages", err, r.len())
+	}
+}
+
 // Messages larger than Pub/Sub takes, and a publisher that fails, stop the stream.
 func TestEmitErrors(t *testing.T) {
 	c := schematest.TenColumns()

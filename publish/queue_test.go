@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/googleapis/gax-go/v2"
 )
 
 // queueBug is a mistake planted between the queue and its driver.
@@ -310,5 +312,22 @@ func TestQueueShut(t *testing.T) {
 	r, ok := q.next(0)
 	if !ok || len(r.items) != 2 || r.items[0].tag != 1 {
 		t.Errorf("after opening: %v %v", ok, r.items)
+	}
+}
+
+// A key whose request went through starts its next back-off at the beginning.
+func TestDoneEndsBackoff(t *testing.T) {
+	q := newQueue(limits{requests: 1, requestMessages: 1, requestBytes: 10})
+	q.push([]byte("k"), item{bytes: 1})
+	q.push([]byte("k"), item{bytes: 1})
+	r, _ := q.next(0)
+	r.lane.backoff = &gax.Backoff{}
+	q.failed(r, 1)
+	if r, _ = q.next(1); r.lane.backoff == nil {
+		t.Error("a failed attempt's back-off is forgotten")
+	}
+	q.done(r, 2)
+	if r, ok := q.next(2); !ok || r.lane.backoff != nil {
+		t.Error("the back-off outlives the failures")
 	}
 }

@@ -27,9 +27,12 @@ type Stats struct {
 	P50, P99 time.Duration
 }
 
+// buckets of a histogram: up to 2^42 microseconds, 50 days.
+const buckets = 4 * 40
+
 // histogram counts durations in 4 buckets per power of two of microseconds.
 type histogram struct {
-	counts [4 * 40]int64
+	counts [buckets]int64
 	total  int64
 }
 
@@ -43,7 +46,7 @@ func bucket(us uint64) int {
 		return int(us)
 	}
 	exponent := bits.Len64(us) - 3 // us>>exponent is 4..7
-	return min(4*exponent+int(us>>exponent), 4*40-1)
+	return min(4*exponent+int(us>>exponent), buckets-1)
 }
 
 // bound returns the upper end of bucket i.

@@ -49,6 +49,7 @@ func TestWatch(t *testing.T) {
 			gate  atomic.Bool
 			admin = &fakeChecker{err: status.Error(codes.Unavailable, "try again")}
 		)
+		gate.Store(true) // as the Dispatcher's is
 		w := NewWatch(WatchConfig{}, admin, slog.New(slog.NewTextHandler(&lines, nil)), gate.Store)
 		expect := func(what string, open bool) {
 			t.Helper()

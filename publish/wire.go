@@ -22,9 +22,9 @@ const (
 	fieldMessageOrderingKey = 5 // PubsubMessage.ordering_key
 )
 
-// sentLayout is the value of the attribute sent: RFC 3339 in UTC with
-// microseconds (schema/WIRE.md), 27 bytes.
-const sentLayout = "2006-01-02T15:04:05.000000Z"
+// sentBytes is the length of the value of the attribute sent, as schema.Micros
+// writes it (schema/WIRE.md).
+const sentBytes = len("2006-01-02T15:04:05.000000Z")
 
 // messageOverheadBytes is what a request adds to a message: its tag, its length
 // (≤ 4 bytes below 256 MB) and the attribute sent.
@@ -32,7 +32,7 @@ const messageOverheadBytes = 1 + 4 + sentEntryBytes
 
 // sentEntryBytes is the length of the attribute sent as a map entry: tag and
 // length of the entry, of the name and of the value.
-const sentEntryBytes = 2 + 2 + len(schema.AttrSent) + 2 + len(sentLayout)
+const sentEntryBytes = 2 + 2 + len(schema.AttrSent) + 2 + sentBytes
 
 // appendMessage appends m as a PubsubMessage without the attribute sent.
 func appendMessage(dst []byte, m *schema.Message) []byte {
@@ -60,8 +60,8 @@ func appendSent(dst []byte, sent time.Time) []byte {
 	dst = protowire.AppendTag(dst, 1, protowire.BytesType)
 	dst = protowire.AppendString(dst, schema.AttrSent)
 	dst = protowire.AppendTag(dst, 2, protowire.BytesType)
-	dst = protowire.AppendVarint(dst, uint64(len(sentLayout)))
-	return sent.UTC().AppendFormat(dst, sentLayout)
+	dst = protowire.AppendVarint(dst, uint64(sentBytes))
+	return schema.MicrosOf(sent).Append(dst)
 }
 
 // wireRequest is one PublishRequest as pieces of wire bytes. The messages are
@@ -72,7 +72,7 @@ type wireRequest struct{ pieces mem.BufferSlice }
 // newRequest makes the PublishRequest of items, which start with topic, the
 // encoded field of the topic's name.
 func newRequest(topic []byte, items []item, sent time.Time) *wireRequest {
-	entry := appendSent(make([]byte, 0, sentEntryBytes+len("nnn")), sent) // AppendFormat writes nanoseconds, then cuts them
+	entry := appendSent(make([]byte, 0, sentEntryBytes), sent)
 	heads := make([]byte, 0, len(topic)+len(items)*messageOverheadBytes)
 	heads = append(heads, topic...)
 	pieces := make(mem.BufferSlice, 0, 2*len(items))

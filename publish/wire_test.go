@@ -56,19 +56,11 @@ func TestRequestIsWhatTheGeneratedTypeReads(t *testing.T) {
 	}
 }
 
-// TestSentIsWhatTheDecoderReads holds sentLayout to schema's form.
-func TestSentIsWhatTheDecoderReads(t *testing.T) {
-	for _, sent := range []time.Time{time.Unix(0, 0), time.UnixMicro(1_700_000_000_123_456), time.Unix(1_800_000_000, 0)} {
-		text := sent.UTC().AppendFormat(nil, sentLayout)
-		var (
-			d schema.Decoder
-			a schema.Attributes
-		)
-		if err := d.Attribute(&a, []byte(schema.AttrSent), text); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		if a.Sent != schema.MicrosOf(sent) {
-			t.Errorf("%s is read as %v", text, a.Sent.Time())
+// TestSentHasItsLength: the entry is as long as every message is charged for.
+func TestSentHasItsLength(t *testing.T) {
+	for _, sent := range []time.Time{time.Unix(0, 0), time.Unix(1_800_000_000, 999_999_999), time.UnixMicro(1_700_000_000_123_456)} {
+		if n := len(appendSent(nil, sent)); n != sentEntryBytes {
+			t.Errorf("%v: %d bytes, want %d", sent, n, sentEntryBytes)
 		}
 	}
 }

@@ -60,6 +60,21 @@ func TestUnchangedTextStaysHome(t *testing.T) {
 	}
 }
 
+// part is the block of a snapshot row.
+func part() *schema.Snapshot { return &schema.Snapshot{Plan: "p", Parts: 1} }
+
+// keyless is t without its key.
+func keyless(t *testing.T, table *schema.Table) *schema.Table {
+	t.Helper()
+	without := *table
+	without.Key = nil
+	made, err := schema.NewTable(without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 func TestEncodeRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -80,8 +95,38 @@ func TestEncodeRefuses(t *testing.T) {
 		{"unchanged before", func(c *schema.Change) {
 			c.Op, c.Before = schema.Update, schema.Row{schema.TextValue("1"), {State: schema.Unchanged}}
 		}, schema.ErrField},
+		{"short before", func(c *schema.Change) { c.Op, c.Before = schema.Update, c.After[:1] }, schema.ErrField},
+		{"short previous key", func(c *schema.Change) { c.PreviousKey = schema.Row{} }, schema.ErrField},
+		{"null previous key", func(c *schema.Change) { c.PreviousKey = schema.Row{{}} }, schema.ErrField},
+		{"create with before", func(c *schema.Change) { c.Before = c.After }, schema.ErrField},
+		{"update with snapshot", func(c *schema.Change) { c.Op, c.XID, c.Snapshot = schema.Update, 0, part() }, schema.ErrField},
+		{"delete with previous key", func(c *schema.Change) { c.Op, c.After, c.PreviousKey = schema.Delete, nil, c.Key }, schema.ErrField},
+		{"delete with row_gone", func(c *schema.Change) { c.Op, c.After, c.RowGone = schema.Delete, nil, true }, schema.ErrField},
+		{"delete of nothing", func(c *schema.Change) { c.Op, c.After, c.Key, c.Table = schema.Delete, nil, nil, keyless(t, c.Table) }, schema.ErrField},
+		{"key of a table without one", func(c *schema.Change) { c.Key, c.Table = schema.Row{}, keyless(t, c.Table) }, schema.ErrField},
+		{"snapshot row with before", func(c *schema.Change) { c.Op, c.XID, c.Snapshot, c.Before = schema.Read, 0, part(), c.After }, schema.ErrField},
+		{"snapshot row with previous key", func(c *schema.Change) { c.Op, c.XID, c.Snapshot, c.PreviousKey = schema.Read, 0, part(), c.Key }, schema.ErrField},
+		{"plan", func(c *schema.Change) {
+			c.Op, c.XID, c.Snapshot = schema.Read, 0, part()
+			c.Snapshot.Plan = strings.Repeat("p", schema.MaxPlanBytes+1)
+		}, schema.ErrField},
+		{"chunk", func(c *schema.Change) {
+			c.Op, c.XID, c.Snapshot = schema.Read, 0, &schema.Snapshot{Parts: 1, Chunk: -1}
+		}, schema.ErrField},
+		{"part is parts", func(c *schema.Change) { c.Op, c.XID, c.Snapshot = schema.Read, 0, &schema.Snapshot{Parts: 1, Part: 1} }, schema.ErrField},
+		{"as_of", func(c *schema.Change) {
+			c.Op, c.XID, c.Snapshot = schema.Read, 0, &schema.Snapshot{Parts: 1, AsOf: 1 << 62}
+		}, schema.ErrField},
+		{"ts_ms", func(c *schema.Change) { c.ReadTime = 1 << 62 }, schema.ErrField},
+		{"row_gone without unchanged", func(c *schema.Change) { c.Op, c.RowGone = schema.Update, true }, schema.ErrField},
+		{"unchanged in a snapshot row", func(c *schema.Change) {
+			c.Op, c.XID, c.Snapshot = schema.Read, 0, part()
+			c.After[1] = schema.Value{State: schema.Unchanged}
+		}, schema.ErrField},
+		{"snapshot row with xid", func(c *schema.Change) { c.Op, c.Snapshot = schema.Read, part() }, schema.ErrField},
+		{"change without xid", func(c *schema.Change) { c.XID = 0 }, schema.ErrField},
 		{"time", func(c *schema.Change) { c.CommitTime = 1 << 62 }, schema.ErrField},
-		{"part", func(c *schema.Change) { c.Op, c.Snapshot = schema.Read, &schema.Snapshot{} }, schema.ErrField},
+		{"no parts", func(c *schema.Change) { c.Op, c.XID, c.Snapshot = schema.Read, 0, &schema.Snapshot{} }, schema.ErrField},
 		{"UTF-8", func(c *schema.Change) { c.After[1] = schema.TextValue("secret\xff") }, schema.ErrUTF8},
 	} {
 		t.Run(test.name, func(t *testing.T) {

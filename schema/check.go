@@ -64,6 +64,12 @@ func checkOp(c *Change) error {
 	case Read:
 		ok = c.After != nil && c.Before == nil && c.PreviousKey == nil && !c.RowGone && c.Snapshot != nil
 	}
+	if ok && (c.XID == 0) != (c.Snapshot != nil) {
+		return fmt.Errorf("xid: a change has one, a row that was read has none: %w", ErrField)
+	}
+	if ok && (c.Op == Read || c.RowGone) && hasUnchanged(c.After) != c.RowGone {
+		return fmt.Errorf("unchanged doesn't go with op or row_gone: %w", ErrField)
+	}
 	if !ok {
 		return fmt.Errorf("op %q doesn't go with before, after, previous_key, snapshot or row_gone: %w", byte(c.Op), ErrField)
 	}

@@ -34,7 +34,14 @@ func checkControl(c *Control) error {
 	return nil
 }
 
+// MaxPrefixBytes is the most bytes that an outbox message's prefix has: its
+// ordering key is the prefix and a |.
+const MaxPrefixBytes = MaxOrderingKey - len("|")
+
 func checkLogical(m *LogicalMessage) error {
+	if len(m.Prefix) > MaxPrefixBytes {
+		return fmt.Errorf("prefix over %d bytes: %w", MaxPrefixBytes, ErrField)
+	}
 	if m.Position.IsZero() || !m.CommitTime.inRange() || !m.ReadTime.inRange() {
 		return fmt.Errorf("position, ts_ms or commit_time: %w", ErrField)
 	}

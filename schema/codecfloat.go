@@ -2,6 +2,10 @@ package schema
 
 import "strconv"
 
+// maxFloatBytes bounds what is parsed: Postgres writes at most 25 bytes and reads
+// more, but no message has a reason to.
+const maxFloatBytes = 400
+
 // isFloat reports whether b, a JSON number, is in the range of k.
 func isFloat(k kind, b []byte) bool {
 	bits, short := 64, 280
@@ -16,7 +20,7 @@ func isFloat(k kind, b []byte) bool {
 			return true
 		}
 	}
-	if len(b) > 400 {
+	if len(b) > maxFloatBytes {
 		return false
 	}
 	_, err := strconv.ParseFloat(string(b), bits)
@@ -46,7 +50,7 @@ func isLooseFloat(k kind, b []byte) bool {
 	case "NaN", "Infinity", "-Infinity":
 		return true
 	}
-	if len(b) > 400 {
+	if len(b) > maxFloatBytes {
 		return false
 	}
 	for _, c := range b {

@@ -33,7 +33,7 @@ type Decoder struct {
 
 // What a Decoder keeps for the next message; more is left to the collector.
 const (
-	maxKeptRows      = 1 << 18 // values
+	maxKeptValues    = 1 << 18
 	maxKeptTextBytes = 1 << 22
 )
 
@@ -56,7 +56,7 @@ func (d *Decoder) Changes(a *Attributes, data []byte) error {
 }
 
 func (d *Decoder) reset() {
-	if cap(d.rows) > maxKeptRows {
+	if cap(d.rows) > maxKeptValues {
 		d.rows = nil
 	}
 	if cap(d.values.text) > maxKeptTextBytes {

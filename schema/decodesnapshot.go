@@ -10,9 +10,12 @@ type snapshots struct {
 	plan   string // of the last message, so that it costs no allocation
 }
 
+// maxKeptBlocks is what is kept for the next message.
+const maxKeptBlocks = 1024
+
 func (p *snapshots) reset() {
 	p.blocks, p.raw = p.blocks[:0], nil
-	if cap(p.blocks) > 1024 {
+	if cap(p.blocks) > maxKeptBlocks {
 		p.blocks = nil
 	}
 }
@@ -71,7 +74,7 @@ func (p *snapshots) field(b *Snapshot, s *scanner, name string) (bit int, err er
 	var n int64
 	switch name {
 	case "plan":
-		bit, ok = 1, str && len(text) <= 6*MaxPlanBytes
+		bit, ok = 1, str && len(text) <= len(`\u0000`)*MaxPlanBytes // escaped
 		if ok {
 			p.setPlan(text, t.escaped)
 			b.Plan = p.plan

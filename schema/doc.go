@@ -10,7 +10,8 @@
 // A row exists in two representations and no third: the bytes that were
 // received, and a Change whose values alias those bytes. Values are Postgres
 // text on both sides: the encoder turns them into JSON, the decoder turns the
-// JSON back into the same text, so canonical keys are equal everywhere.//
+// JSON back into the same text, so canonical keys are equal everywhere.
+//
 // The codec has no states beyond one message. A message that breaks a rule of
 // version 1 or a limit is refused as a whole with one of the errors in errors.go;
 // its text names fields and columns, never a value. What to do with such a

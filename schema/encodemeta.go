@@ -40,7 +40,7 @@ func snapshotWord(c *Change) string {
 // sourceLSN is source.lsn. The ChangeLSN of a row that was read isn't an LSN;
 // F−1 is.
 func sourceLSN(c *Change) LSN {
-	if c.Snapshot != nil || c.XID == 0 {
+	if c.Snapshot != nil {
 		return c.Position.CommitLSN
 	}
 	return c.Position.ChangeLSN

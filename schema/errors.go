@@ -11,7 +11,7 @@ var (
 	ErrTooLarge       = errors.New("message is larger than 10,000,000 bytes")
 	ErrTooManyChanges = errors.New("more than 100,000 changes in a message")
 	ErrNesting        = errors.New("JSON nested deeper than 32")
-	ErrVersion        = errors.New("unknown wire format version: upgrade cdc-sink")
+	ErrVersion        = errors.New("unknown wire format version: upgrade the service that reads")
 	ErrDuplicate      = errors.New("duplicate field")
 	ErrUTF8           = errors.New("invalid UTF-8")
 	ErrSyntax         = errors.New("not JSON")

@@ -70,12 +70,16 @@ func examples(t *testing.T) map[string]*schema.Message {
 	fullDelete := schematest.Clone(c[2])
 	fullDelete.Before = schema.Row{schema.TextValue("2"), schema.TextValue("5.00"), {}}
 
+	deletedFirst := schematest.Clone(c[2])
+	deletedFirst.Position = c[0].Position
+
 	list := map[string]*schema.Message{
 		"create": encode(t, c[0]), "update": encode(t, c[1]), "update_full": encode(t, full),
 		"delete": encode(t, c[2]), "delete_full": encode(t, fullDelete),
 		"key_change_delete": encode(t, deleted), "key_change_insert": encode(t, inserted),
 		"read": encode(t, read), "key_gone": encode(t, gone), "row_gone": encode(t, toast),
-		"batch": encode(t, c...), "every_type": encode(t, schematest.EveryType()),
+		"batch": encode(t, c...), "batch_delete_first": encode(t, deletedFirst, c[1], c[2]),
+		"every_type": encode(t, schematest.EveryType()),
 	}
 	var e schema.Encoder
 	for _, k := range controls(table) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // plan is what a Table's messages have in common, as JSON.
@@ -42,8 +43,8 @@ func newPlan(t *Table) (*plan, error) {
 		p.columns[i] = columnPlan{codecOf(c.Type), name, name + ":", typ, strconv.Itoa(int(c.AttNum))}
 		all[i] = i
 	}
-	p.shape = string(p.appendShape(nil, all, nil))
-	p.keyShape = string(p.appendShape(nil, p.keyFirst, nil))
+	p.shape = p.shapeOf(all)
+	p.keyShape = p.shapeOf(p.keyFirst)
 	p.version = `,"schema_version":` + strconv.FormatInt(t.Version, 10)
 	head, tail, err := sourceJSON(t.Source, t.Schema, t.Name)
 	if err != nil {
@@ -53,26 +54,13 @@ func newPlan(t *Table) (*plan, error) {
 	return p, nil
 }
 
-// appendShape appends the types and attnums of the columns in first, then of
-// those in then.
-func (p *plan) appendShape(dst []byte, first, then []int) []byte {
-	list := func(dst []byte, field func(*columnPlan) string) []byte {
-		n := 0
-		for _, columns := range [2][]int{first, then} {
-			for _, i := range columns {
-				if n > 0 {
-					dst = append(dst, ',')
-				}
-				dst = append(dst, field(&p.columns[i])...)
-				n++
-			}
-		}
-		return append(dst, ']')
+// shapeOf returns types and attnums of some columns.
+func (p *plan) shapeOf(columns []int) string {
+	types, attnums := make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		types[i], attnums[i] = p.columns[c].typ, p.columns[c].attnum
 	}
-	dst = append(dst, `"types":[`...)
-	dst = list(dst, func(c *columnPlan) string { return c.typ })
-	dst = append(dst, `,"attnums":[`...)
-	return list(dst, func(c *columnPlan) string { return c.attnum })
+	return `"types":[` + strings.Join(types, ",") + `],"attnums":[` + strings.Join(attnums, ",") + `]`
 }
 
 // sourceJSON returns the parts of source that don't change: version to name, and

@@ -59,6 +59,9 @@ func TestRequestRefuses(t *testing.T) {
 		{head + `"keys":[{"a":1,"a":2}]}`, schema.ErrDuplicate},
 		{head + `"chunk":{"plan":"p","chunk":-1}}`, schema.ErrField},
 		{head + `"chunk":{"plan":"p","chunk":1e999999}}`, schema.ErrField},
+		{head + `"chunk":{"plan":"` + strings.Repeat("p", schema.MaxPlanBytes+1) + `","chunk":1}}`, schema.ErrField},
+		{strings.Replace(head, `"id":"r"`, `"id":""`, 1) + `"all":true}`, schema.ErrField},
+		{strings.Replace(head, `"table":"t"`, `"table":""`, 1) + `"all":true}`, schema.ErrField},
 		{head + `"chunk":{"plan":"p","chunk":1,"x":1}}`, schema.ErrUnknown},
 		{head + `"all":true,"all":true}`, schema.ErrDuplicate},
 		{head + `"all":true,"x":1}`, schema.ErrUnknown},
@@ -75,6 +78,13 @@ func TestRequestRefuses(t *testing.T) {
 		if _, err := schema.ParseRequest([]byte(test.body)); !errors.Is(err, test.want) {
 			t.Errorf("%.120s: %v, want %v", test.body, err, test.want)
 		}
+	}
+	many := make([]schema.RequestKey, schema.MaxChanges+1)
+	for i := range many {
+		many[i] = schema.RequestKey{"a": schema.RequestValue("1")}
+	}
+	if _, err := schema.AppendRequest(nil, &schema.Request{ID: "r", Schema: "s", Table: "t", Keys: many}); !errors.Is(err, schema.ErrTooManyChanges) {
+		t.Errorf("%d keys: %v", len(many), err)
 	}
 	for _, r := range []*schema.Request{
 		{},

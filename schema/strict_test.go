@@ -185,7 +185,17 @@ func TestDecodeRefusesBatches(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
-	m := encode(t, wireExample(t)...)
+	four := wireExample(t)
+	four = append(four, schematest.Clone(four[2]))
+	four[3].Position.Index++
+	m := encode(t, four...)
+	lines = strings.Split(string(m.Data), "\n")
+	lines[1], lines[2] = lines[2], lines[1] // the last line is the highest all the same
+	m.Data = []byte(strings.Join(lines, "\n"))
+	if err := read(m); !errors.Is(err, schema.ErrField) {
+		t.Errorf("lines inside out of order: %v", err)
+	}
+	m = encode(t, wireExample(t)...)
 	m.Attributes.Position.Index++
 	if err := read(m); !errors.Is(err, schema.ErrField) {
 		t.Errorf("the highest position isn't the attribute's: %v", err)

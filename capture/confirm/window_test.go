@@ -276,6 +276,45 @@ func TestTransactionsAreBounded(t *testing.T) {
 	}
 }
 
+// What is confirmable never falls: neither by a keepalive that says less than one
+// before it, nor by transactions below the start, which a server sends again after
+// a crash.
+func TestConfirmableNeverFalls(t *testing.T) {
+	w := New(1000, 100)
+	for _, step := range []struct {
+		commit, keepalive, want schema.LSN
+	}{{commit: 50, want: 100}, {keepalive: 500, want: 500}, {keepalive: 400, want: 500}, {commit: 300, want: 500}, {commit: 200, want: 500}, {commit: 600, want: 600}} {
+		if step.commit > 0 {
+			w.Begin()
+			tag := w.Add(1)
+			w.Commit(step.commit)
+			w.Accepted(tag)
+		} else {
+			w.Keepalive(step.keepalive)
+		}
+		if w.Confirmable() != step.want {
+			t.Errorf("%+v: confirmable %s", step, w.Confirmable())
+		}
+	}
+	if w.Published() != 600 {
+		t.Errorf("published %s", w.Published())
+	}
+}
+
+// The window is full when its limit is reached, not when it is passed.
+func TestFullAtTheLimit(t *testing.T) {
+	w := New(2*unitBytes, 0)
+	w.Begin()
+	w.Add(1)
+	if w.Full() {
+		t.Error("full with half of the limit")
+	}
+	w.Add(1)
+	if !w.Full() {
+		t.Error("not full at the limit")
+	}
+}
+
 // The largest message fits into a tag's size.
 func TestLargestMessage(t *testing.T) {
 	w := New(1, 0)
