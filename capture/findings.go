@@ -78,7 +78,7 @@ func findTableGone(t state.Table) Finding {
 
 func findTableChanged(t state.Table) Finding {
 	return blocking("schema_changed", startAnew,
-		"table %s.%s isn't what it was when its changes were last handed on: columns, key, name, partitions or contents were changed", t.Schema, t.Name)
+		"table %s.%s isn't what it was when its changes were last handed on: columns, key, name, partitions, contents or publication were changed", t.Schema, t.Name)
 }
 
 func findTableAdded(t *catalog.Table) Finding {

@@ -40,6 +40,9 @@ func (c *Config) inspect(ctx context.Context, q *pgx.Conn, store stateStore) (*i
 		return nil, err
 	}
 	c.inspectServer(in)
+	if in.server.Version < minimumVersion {
+		return in, nil // its catalog hasn't got what is asked for below
+	}
 	if in.slot, err = catalog.ReadSlot(ctx, q, c.Slot); err != nil {
 		return nil, err
 	}

@@ -107,6 +107,23 @@ func TestStops(t *testing.T) {
 			setup: `CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)`,
 			act:   []string{`CREATE TABLE other.p2 (id int PRIMARY KEY); INSERT INTO other.p2 VALUES (11)`, `ALTER TABLE p ATTACH PARTITION other.p2 FOR VALUES FROM (10) TO (20)`},
 		},
+		{
+			name: "partition detached for a while", code: "schema_changed", want: []string{"public.p"},
+			setup: `CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)`,
+			act:   []string{`ALTER TABLE p DETACH PARTITION p1`, `INSERT INTO p1 VALUES (1)`, `ALTER TABLE p ATTACH PARTITION p1 FOR VALUES FROM (0) TO (10)`},
+		},
+		{
+			name: "out of the publication for a while", code: "schema_changed", want: []string{"public.t", "publication"},
+			act: []string{`ALTER PUBLICATION {pub} DROP TABLE t`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} ADD TABLE t`},
+		},
+		{
+			name: "publication without inserts for a while", code: "schema_changed", or: "publication_flags", want: []string{"public.t", "publication"},
+			act: []string{`ALTER PUBLICATION {pub} SET (publish = 'update, delete, truncate')`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} SET (publish = 'insert, update, delete, truncate')`},
+		},
+		{
+			name: "publication made anew", code: "schema_changed", or: "stream_failed", want: []string{"public.t", "publication"},
+			act: []string{`DROP PUBLICATION {pub}`, `CREATE PUBLICATION {pub} FOR TABLE t WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)`},
+		},
 		{name: "published later", code: "table_added", act: []string{`CREATE TABLE o (id int PRIMARY KEY); ALTER PUBLICATION {pub} ADD TABLE o`}},
 		{name: "publication dropped", code: "publication_missing", act: []string{`DROP PUBLICATION {pub}`}, or: "stream_failed"},
 		{name: "publication loses truncate", code: "publication_flags", act: []string{`ALTER PUBLICATION {pub} SET (publish = 'insert, update, delete')`}},
