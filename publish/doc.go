@@ -36,10 +36,10 @@
 //
 // Pub/Sub drops what is published to a topic without a subscription. While the
 // Watch finds fault the Dispatcher's gate is shut: nothing is sent, and an
-// answer that arrives doesn't count; its messages are sent again after the gate
-// has opened. Only holding back the calls of accepted would be wrong: when the
+// answer to what was sent before doesn't count, whenever it comes; its messages
+// are sent again after the gate has opened. Only holding back the calls of accepted would be wrong: when the
 // subscription is there again they would be let go, and what was published
 // without it is gone. What was accepted between the last good check and the one
 // that found the fault can't be told apart any more; the event names that time
-// and asks for a resync.
+// and says how to start anew.
 package publish

@@ -106,7 +106,8 @@ func (w *Watch) aftermath() string {
 	if w.lastGood.IsZero() {
 		return ""
 	}
-	return "; then `cdc-publisher resync`: what was published since last_good may be lost"
+	return "; what was published since last_good may be lost, and this version can't send it again: stop cdc-publisher, " +
+		"drop the slot, remove its state, empty the tables on both sides and run cdc-publisher init"
 }
 
 func (w *Watch) set(ok bool) {

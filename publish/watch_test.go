@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 		}
 		log := lines.String()
 		for _, want := range []string{
-			"level=ERROR msg=\"" + EventWatchFault + "\" code=subscription_missing fix=\"gcloud …; then `cdc-publisher resync`",
+			"level=ERROR msg=\"" + EventWatchFault + "\" code=subscription_missing fix=\"gcloud …; what was published since last_good may be lost",
 			"level=WARN msg=\"" + EventWatchFailed + "\" grpc_code=Unavailable",
 			"level=INFO msg=\"" + EventWatchOpened,
 		} {
