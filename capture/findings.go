@@ -141,3 +141,8 @@ func findLost(err error) *Error {
 		"nothing if it happens seldom: the next start carries on where this one stopped; otherwise look at the network and the server's log",
 		"the connection to the source was lost")}
 }
+
+func findUnreachable(err error) *Error {
+	return &Error{cause: err, lost: true, finding: blocking("source_unreachable",
+		"start the server, or correct source.dsn, or open the network between here and there", "the source can't be reached")}
+}

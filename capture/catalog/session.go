@@ -83,7 +83,7 @@ func (e *SettingsError) Fix() string {
 func (s Session) Connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("parse source.dsn: %w", errHidden(err))
+		return nil, fmt.Errorf("parse source.dsn: %w", ErrDSN)
 	}
 	settings := s.settings()
 	for name := range cfg.RuntimeParams {
@@ -142,7 +142,5 @@ func (s Session) ReadBack(ctx context.Context, q Querier) error {
 	return &SettingsError{wrong}
 }
 
-// errHidden keeps a DSN's parse error, which may quote the DSN, out of messages.
-func errHidden(error) error {
-	return errors.New("not a connection string (its text isn't shown: it may hold a password)")
-}
+// ErrDSN keeps a DSN's parse error, which may quote the DSN, out of messages.
+var ErrDSN = errors.New("not a connection string (its text isn't shown: it may hold a password)")
