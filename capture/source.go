@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"time"
 
@@ -98,8 +99,12 @@ func wrapSource(err error) error {
 
 // wrapState gives an error of the state's store its code and fix.
 func wrapState(err error) error {
-	if err == nil || hasCode(err) {
+	_, file := errors.AsType[*fs.PathError](err) // its cause looks like one of the network's
+	switch {
+	case err == nil || hasCode(err):
 		return err
+	case !file && unreachable(err):
+		return findLost(err)
 	}
 	return &Error{cause: err, finding: blocking("state_unavailable",
 		"make the state's schema or file readable and writable for cdc-publisher: rights, locks, space on the disk", "the state can't be used")}
