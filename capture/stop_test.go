@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,7 @@ func TestStops(t *testing.T) {
 		setup      string   // before Init
 		act        []string // after one row has come through
 		want       []string // in the error's text
-		or         string   // the first stop may have this code instead
+		or         string   // the first stop may have one of these codes instead
 	}{
 		{name: "truncate", code: "truncated", act: []string{`TRUNCATE t`}, want: []string{"public.t"}},
 		{name: "add column", code: "schema_changed", act: []string{`ALTER TABLE t ADD n int`}, want: []string{"public.t"}},
@@ -113,7 +114,7 @@ func TestStops(t *testing.T) {
 			act:   []string{`ALTER TABLE p DETACH PARTITION p1`, `INSERT INTO p1 VALUES (1)`, `ALTER TABLE p ATTACH PARTITION p1 FOR VALUES FROM (0) TO (10)`},
 		},
 		{
-			name: "out of the publication for a while", code: "schema_changed", want: []string{"public.t", "publication"},
+			name: "out of the publication for a while", code: "schema_changed", or: "table_missing", want: []string{"public.t", "publication"},
 			act: []string{`ALTER PUBLICATION {pub} DROP TABLE t`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} ADD TABLE t`},
 		},
 		{
@@ -121,7 +122,7 @@ func TestStops(t *testing.T) {
 			act: []string{`ALTER PUBLICATION {pub} SET (publish = 'update, delete, truncate')`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} SET (publish = 'insert, update, delete, truncate')`},
 		},
 		{
-			name: "publication made anew", code: "schema_changed", or: "stream_failed", want: []string{"public.t", "publication"},
+			name: "publication made anew", code: "schema_changed", or: "stream_failed publication_missing", want: []string{"public.t", "publication"},
 			act: []string{`DROP PUBLICATION {pub}`, `CREATE PUBLICATION {pub} FOR TABLE t WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)`},
 		},
 		{name: "published later", code: "table_added", act: []string{`CREATE TABLE o (id int PRIMARY KEY); ALTER PUBLICATION {pub} ADD TABLE o`}},
@@ -156,7 +157,7 @@ func TestStops(t *testing.T) {
 					t.Errorf("error %q doesn't name %v", err, test.want)
 				}
 			}
-			if err := run.wait(); test.or == "" || codeOf(t, err) != test.or {
+			if err := run.wait(); !slices.Contains(strings.Fields(test.or), codeOf(t, err)) {
 				check(err)
 			}
 			handed := r.len()
