@@ -66,7 +66,7 @@ func (c *Capture) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("capture: %w", err)
+		return fmt.Errorf("capture: %w", wrapSource(err))
 	}
 	if err := c.stream(ctx, s); err != nil {
 		return fmt.Errorf("capture: %w", err)
@@ -138,9 +138,11 @@ func quoteLiteral(s string) string { return "'" + strings.ReplaceAll(s, "'", "''
 // takeOver makes the state ours now that the slot is, and compares once more:
 // the former owner may have moved both since they were inspected.
 func (c *Capture) takeOver(ctx context.Context, s *session) error {
-	st, err := s.store.Acquire(ctx)
+	acquiring, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	st, err := s.store.Acquire(acquiring)
 	if err != nil {
-		return err
+		return wrapState(err)
 	}
 	slot, err := catalog.ReadSlot(ctx, s.query, c.cfg.Slot)
 	if err != nil {
@@ -173,7 +175,7 @@ func (c *Capture) knownTables(in *inspection) (map[uint32]*known, error) {
 		}
 		described, err := t.Describe(source, in.state.Tables[i].SchemaVersion)
 		if err != nil {
-			return nil, fmt.Errorf("describe table %s: %w", t, err)
+			return nil, &Error{cause: err, finding: blocking("table_unusable", "leave the table out of tables and publication", "describe table %s", t)}
 		}
 		tables[t.OID] = &known{live: t, table: described}
 	}

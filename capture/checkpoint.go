@@ -29,6 +29,9 @@ type checkpointer struct {
 	rewritten []state.Table // to be stored
 }
 
+// errUnvouched: Config.Vouch says no.
+var errUnvouched = errors.New("what was accepted isn't confirmed")
+
 // writeTimeout bounds one write of the state.
 const writeTimeout = 30 * time.Second
 
@@ -54,7 +57,8 @@ func (c *checkpointer) due(now time.Time, lsn, published, stored schema.LSN) boo
 }
 
 // run writes what is due until ctx is cancelled. It returns an error only if
-// another instance has taken the state over; a state that can't be written is
+// another instance has taken the state over, or if what was accepted can't be
+// counted on; a state that can't be written is
 // tried again and complained about: nothing is confirmed meanwhile.
 func (c *checkpointer) run(ctx context.Context) error {
 	ticker := time.NewTicker(c.cfg.pace.tick)
@@ -74,6 +78,9 @@ func (c *checkpointer) run(ctx context.Context) error {
 		if err := c.write(ctx, due); err != nil {
 			if errors.Is(err, state.ErrSuperseded) {
 				return &Error{lost: true, cause: err, finding: blocking(state.ErrSuperseded.Code(), state.ErrSuperseded.Fix(), "the state isn't ours any more")}
+			}
+			if errors.Is(err, errUnvouched) && hasCode(err) {
+				return err
 			}
 			if ctx.Err() == nil {
 				c.complain(ctx, now, err)
@@ -104,6 +111,10 @@ func (c *checkpointer) write(ctx context.Context, due bool) error {
 	if uint64(lsn) <= c.confirmed.Load() {
 		return nil
 	}
+	// Asked after lsn was read: what it covers was accepted before.
+	if err := c.cfg.Vouch(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errUnvouched, err)
+	}
 	if err := c.store.Checkpoint(ctx, lsn); err != nil {
 		return err
 	}
@@ -122,8 +133,11 @@ func (c *checkpointer) complain(ctx context.Context, now time.Time, err error) {
 		c.cfg.Log.WarnContext(ctx, EventStateUnwritable, "error", err.Error(), "since_ms", since.Milliseconds())
 		return
 	}
-	c.cfg.Log.ErrorContext(ctx, EventStateUnwritable, "error", err.Error(), "since_ms", since.Milliseconds(),
-		"code", "state_unwritable", "fix", "make the state's schema or file writable again: until then the source keeps its WAL")
+	code, fix := "state_unwritable", "make the state's schema or file writable again: until then the source keeps its WAL"
+	if errors.Is(err, errUnvouched) {
+		code, fix = "pubsub_unchecked", "let cdc-publisher reach Pub/Sub and look at its topics and subscriptions: until then the source keeps its WAL"
+	}
+	c.cfg.Log.ErrorContext(ctx, EventStateUnwritable, "error", err.Error(), "since_ms", since.Milliseconds(), "code", code, "fix", fix)
 }
 
 // final writes the last checkpoint; run has ended.

@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,11 @@ type Config struct {
 	SenderTimeout   time.Duration // wal_sender_timeout of our sessions; 60 s
 	DecodingBytes   int64         // logical_decoding_work_mem of our sessions; 64 MiB
 	Log             *slog.Logger  // nil discards
+
+	// Vouch is asked before what was accepted is confirmed, whether it can still
+	// be counted on; nil means always. An error that has a Code ends Run, and
+	// nothing is confirmed any more; after another one it is asked again.
+	Vouch func(ctx context.Context) error
 
 	pace pace
 }
@@ -102,6 +108,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.SenderTimeout < 100*time.Millisecond {
 		wrong("sender timeout: want 100 ms or more")
+	}
+	if c.Vouch == nil {
+		c.Vouch = func(context.Context) error { return nil }
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

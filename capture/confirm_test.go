@@ -2,9 +2,11 @@ package capture
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -298,4 +300,46 @@ func TestConnectionLost(t *testing.T) {
 	eventually(t, "last row", func() bool { _, ok := r.rows()["public.t"]["-1"]; return ok })
 	run.stop()
 	d.mustAgree(r.snapshot(), "public.t")
+}
+
+// What was accepted is confirmed only if it is vouched for: an error that passes
+// holds it back, one with a code ends Run, and the next start sends it again.
+func TestUnvouchedIsNotConfirmed(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
+	cfg := d.config()
+	log := &events{}
+	cfg.Log = slog.New(log)
+	var verdict atomic.Pointer[error]
+	cfg.Vouch = func(context.Context) error {
+		if err := verdict.Load(); err != nil {
+			return *err
+		}
+		return nil
+	}
+	mustInit(t, cfg)
+	r := newRecorder(t, 0)
+	run := start(t, cfg, r)
+	eventually(t, "streaming", func() bool { return run.capture.Counters().WaitingFor == WaitingSource })
+	passing := errors.New("unavailable")
+	verdict.Store(&passing)
+	complaints := log.count(EventStateUnwritable)
+	eventually(t, "complaint", func() bool { return log.count(EventStateUnwritable) > complaints })
+	before := run.capture.Counters().Confirmed
+	d.exec(`INSERT INTO t VALUES (1)`)
+	eventually(t, "message", func() bool { return r.len() == 1 })
+	var fatal error = &Error{finding: blocking("subscription_missing", "create it", "no subscription")}
+	verdict.Store(&fatal)
+	if err := run.wait(); codeOf(t, err) != "subscription_missing" {
+		t.Errorf("ended with %v", err)
+	}
+	if now := query[string](d, `SELECT checkpoint::text FROM cdc.state`); now != before.String() {
+		t.Errorf("checkpoint %s, was %s", now, before)
+	}
+	verdict.Store(nil)
+	d.slotIdle(cfg.Slot)
+	run = start(t, cfg, r)
+	eventually(t, "the message again", func() bool { return r.len() == 2 })
+	eventually(t, "confirmed", func() bool { return run.capture.Counters().Confirmed > before })
+	run.stop()
 }

@@ -78,7 +78,7 @@ func findTableGone(t state.Table) Finding {
 
 func findTableChanged(t state.Table) Finding {
 	return blocking("schema_changed", startAnew,
-		"table %s.%s isn't what it was when its changes were last handed on: columns, key, name, partitions or contents were changed", t.Schema, t.Name)
+		"table %s.%s isn't what it was when its changes were last handed on: columns, key, name, partitions, contents or publication were changed", t.Schema, t.Name)
 }
 
 func findTableAdded(t *catalog.Table) Finding {
@@ -140,4 +140,9 @@ func findLost(err error) *Error {
 	return &Error{cause: err, lost: true, finding: blocking("connection_lost",
 		"nothing if it happens seldom: the next start carries on where this one stopped; otherwise look at the network and the server's log",
 		"the connection to the source was lost")}
+}
+
+func findUnreachable(err error) *Error {
+	return &Error{cause: err, lost: true, finding: blocking("source_unreachable",
+		"start the server, or correct source.dsn, or open the network between here and there", "the source can't be reached")}
 }

@@ -36,7 +36,7 @@ func Init(ctx context.Context, cfg Config) (did []string, err error) {
 	i := initializer{cfg: &cfg, conn: conn, store: cfg.openState()}
 	defer closeStore(i.store)
 	if err := i.run(ctx); err != nil {
-		return i.did, fmt.Errorf("init: %w", err)
+		return i.did, fmt.Errorf("init: %w", wrapSource(err))
 	}
 	return i.did, nil
 }
@@ -150,7 +150,7 @@ func (i *initializer) slotAndState(ctx context.Context, in *inspection) error {
 	}
 	made, err := i.store.Prepare(ctx)
 	if err != nil {
-		return err
+		return wrapState(err)
 	}
 	for _, what := range made {
 		i.note("create %s", what)
@@ -165,7 +165,7 @@ func (i *initializer) slotAndState(ctx context.Context, in *inspection) error {
 		Epoch: max(before+1, uint32(time.Now().Unix())),
 	}
 	if err := i.store.Put(ctx, st); err != nil {
-		return err
+		return wrapState(err)
 	}
 	if in.slot != nil { // half made by an init that was interrupted
 		if err := i.dropSlot(ctx); err != nil {
@@ -177,7 +177,7 @@ func (i *initializer) slotAndState(ctx context.Context, in *inspection) error {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		defer cancel()
 		closeConn(replication)
-		return errors.Join(err, i.dropSlot(cleanup))
+		return errors.Join(wrapSource(err), wrapSource(i.dropSlot(cleanup)))
 	}
 	i.note("create slot %s at %s", i.cfg.Slot, st.Checkpoint)
 	i.note("store state, epoch %d", st.Epoch)
@@ -225,7 +225,7 @@ func (i *initializer) slot(ctx context.Context, conn *pgx.Conn, st *state.State)
 	if err := i.refuseRows(ctx, tx, published); err != nil {
 		return err
 	}
-	return i.store.Put(ctx, st)
+	return wrapState(i.store.Put(ctx, st))
 }
 
 // refuseRows returns an error that names the tables that hold rows in tx's

@@ -77,6 +77,7 @@ func TestInitRefuses(t *testing.T) {
 		{"no identity", "no_usable_identity", nil, []string{`CREATE TABLE n (id int)`}, []string{"public.n"}},
 		{"deferrable key", "no_usable_identity", nil, []string{`CREATE TABLE n (id int PRIMARY KEY DEFERRABLE)`}, []string{"public.n"}},
 		{"unlogged", "table_unlogged", nil, []string{`CREATE UNLOGGED TABLE n (id int PRIMARY KEY)`}, []string{"public.n"}},
+		{"row filter", "publication_filter", nil, []string{`CREATE PUBLICATION PUB FOR TABLE a WHERE (id > 5)`}, []string{"public.a"}},
 		{"no tables", "no_tables", []TableRule{{Match: "none.*"}}, nil, nil},
 		{"a named table that doesn't exist", "", []TableRule{{Match: "public.a"}, {Match: "public.nowhere"}}, nil, nil},
 		{"somebody's slot", "slot_without_state", nil, []string{`SELECT pg_create_logical_replication_slot('SLOT', 'pgoutput')`}, nil},
@@ -91,7 +92,7 @@ func TestInitRefuses(t *testing.T) {
 				cfg.Tables = test.tables
 			}
 			for _, sql := range test.setup {
-				d.exec(strings.ReplaceAll(sql, "SLOT", cfg.Slot))
+				d.exec(strings.NewReplacer("SLOT", cfg.Slot, "PUBLICATION PUB", "PUBLICATION "+cfg.Publication).Replace(sql))
 			}
 			_, err := Init(t.Context(), cfg)
 			if test.code == "" {

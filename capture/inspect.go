@@ -40,11 +40,14 @@ func (c *Config) inspect(ctx context.Context, q *pgx.Conn, store stateStore) (*i
 		return nil, err
 	}
 	c.inspectServer(in)
+	if in.server.Version < minimumVersion {
+		return in, nil // its catalog hasn't got what is asked for below
+	}
 	if in.slot, err = catalog.ReadSlot(ctx, q, c.Slot); err != nil {
 		return nil, err
 	}
 	if in.state, err = store.Load(ctx); err != nil {
-		return nil, err
+		return nil, wrapState(err)
 	}
 	c.inspectSlot(in)
 	// The publication is read after its tables: if it goes meanwhile, that is what
@@ -199,12 +202,12 @@ func Check(ctx context.Context, cfg Config) ([]Finding, error) {
 	defer closeStore(store)
 	in, err := cfg.inspect(ctx, conn, store)
 	if err != nil {
-		return nil, fmt.Errorf("check the source: %w", err)
+		return nil, fmt.Errorf("check the source: %w", wrapSource(err))
 	}
 	if in.server.CanReplicate && in.state != nil && in.state.Complete() {
 		f, err := cfg.checkLineage(ctx, in.state)
 		if err != nil {
-			return nil, fmt.Errorf("check the source: %w", err)
+			return nil, fmt.Errorf("check the source: %w", wrapSource(err))
 		}
 		in.find(f...)
 	}

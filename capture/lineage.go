@@ -50,7 +50,7 @@ func lineage(id identity, st *state.State) []Finding {
 func (c *Config) checkLineage(ctx context.Context, st *state.State) ([]Finding, error) {
 	conn, err := c.connect(ctx, true)
 	if err != nil {
-		return nil, err
+		return nil, wrapConnect(err)
 	}
 	defer closeConn(conn)
 	id, err := identify(ctx, conn)

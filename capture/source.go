@@ -3,6 +3,8 @@ package capture
 import (
 	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"net"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"cdc/capture/catalog"
 	"cdc/capture/state"
 	"cdc/schema"
 )
@@ -53,8 +56,7 @@ func (c *Config) connectPatiently(ctx context.Context, replication bool) (*pgx.C
 			return conn, wrapConnect(err)
 		}
 		if time.Now().After(limit) {
-			return nil, &Error{cause: err, lost: true, finding: blocking("source_unreachable",
-				"start the server, or correct source.dsn, or open the network between here and there", "the source can't be reached")}
+			return nil, findUnreachable(err)
 		}
 		wait := backoff.Pause()
 		c.Log.WarnContext(ctx, EventConnecting, "error", err.Error(), "wait_ms", wait.Milliseconds())
@@ -64,12 +66,56 @@ func (c *Config) connectPatiently(ctx context.Context, replication bool) (*pgx.C
 	}
 }
 
+// wrapConnect gives an error of connecting its code and fix.
 func wrapConnect(err error) error {
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return &Error{cause: pgErr, finding: blocking("connect",
-			"correct source.dsn, the role's password and rights (LOGIN, REPLICATION) and pg_hba.conf", "connect to the source")}
+	switch {
+	case err == nil || hasCode(err):
+		return err
+	case errors.Is(err, catalog.ErrDSN):
+		return &Error{cause: err, finding: blocking("source_dsn", "correct source.dsn or the file or variable that it names", "read source.dsn")}
+	case unreachable(err):
+		return findUnreachable(err)
 	}
-	return err
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok {
+		err = pgErr
+	}
+	return &Error{cause: err, finding: blocking("connect",
+		"correct source.dsn, the role's password and rights (LOGIN, REPLICATION), pg_hba.conf and sslmode", "connect to the source")}
+}
+
+// wrapSource gives an error of a query its code and fix: the server refused it,
+// or else the connection is lost.
+func wrapSource(err error) error {
+	switch pgErr, refused := errors.AsType[*pgconn.PgError](err); {
+	case err == nil || hasCode(err):
+		return err
+	case refused && !unreachable(pgErr):
+		return &Error{cause: err, finding: blocking("source_query",
+			"see the server's message: the role lacks a right, something is in use, or a limit is reached", "the source refused a query")}
+	default:
+		return findLost(err)
+	}
+}
+
+// wrapState gives an error of the state's store its code and fix.
+func wrapState(err error) error {
+	_, file := errors.AsType[*fs.PathError](err) // its cause looks like one of the network's
+	switch {
+	case err == nil || hasCode(err):
+		return err
+	case !file && unreachable(err):
+		return findLost(err)
+	}
+	return &Error{cause: err, finding: blocking("state_unavailable",
+		"make the state's schema or file readable and writable for cdc-publisher: rights, locks, space on the disk", "the state can't be used")}
+}
+
+func hasCode(err error) bool {
+	_, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err)
+	return ok
 }
 
 // The SQLSTATEs that callers branch on
@@ -96,7 +142,7 @@ func unreachable(err error) bool {
 		return true
 	case "":
 		_, network := errors.AsType[net.Error](err)
-		return network
+		return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // it hung up: it is going down or coming up
 	default:
 		return false // the server answered: another attempt gets the same answer
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -87,7 +88,7 @@ func TestStops(t *testing.T) {
 		setup      string   // before Init
 		act        []string // after one row has come through
 		want       []string // in the error's text
-		or         string   // the first stop may have this code instead
+		or         string   // the first stop may have one of these codes instead
 	}{
 		{name: "truncate", code: "truncated", act: []string{`TRUNCATE t`}, want: []string{"public.t"}},
 		{name: "add column", code: "schema_changed", act: []string{`ALTER TABLE t ADD n int`}, want: []string{"public.t"}},
@@ -106,6 +107,23 @@ func TestStops(t *testing.T) {
 			name: "partition attached", code: "schema_changed", want: []string{"public.p"},
 			setup: `CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)`,
 			act:   []string{`CREATE TABLE other.p2 (id int PRIMARY KEY); INSERT INTO other.p2 VALUES (11)`, `ALTER TABLE p ATTACH PARTITION other.p2 FOR VALUES FROM (10) TO (20)`},
+		},
+		{
+			name: "partition detached for a while", code: "schema_changed", want: []string{"public.p"},
+			setup: `CREATE TABLE p (id int PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)`,
+			act:   []string{`ALTER TABLE p DETACH PARTITION p1`, `INSERT INTO p1 VALUES (1)`, `ALTER TABLE p ATTACH PARTITION p1 FOR VALUES FROM (0) TO (10)`},
+		},
+		{
+			name: "out of the publication for a while", code: "schema_changed", or: "table_missing", want: []string{"public.t", "publication"},
+			act: []string{`ALTER PUBLICATION {pub} DROP TABLE t`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} ADD TABLE t`},
+		},
+		{
+			name: "publication without inserts for a while", code: "schema_changed", or: "publication_flags", want: []string{"public.t", "publication"},
+			act: []string{`ALTER PUBLICATION {pub} SET (publish = 'update, delete, truncate')`, `INSERT INTO t VALUES (2)`, `ALTER PUBLICATION {pub} SET (publish = 'insert, update, delete, truncate')`},
+		},
+		{
+			name: "publication made anew", code: "schema_changed", or: "stream_failed publication_missing", want: []string{"public.t", "publication"},
+			act: []string{`DROP PUBLICATION {pub}`, `CREATE PUBLICATION {pub} FOR TABLE t WITH (publish = 'insert, update, delete, truncate', publish_via_partition_root = true)`},
 		},
 		{name: "published later", code: "table_added", act: []string{`CREATE TABLE o (id int PRIMARY KEY); ALTER PUBLICATION {pub} ADD TABLE o`}},
 		{name: "publication dropped", code: "publication_missing", act: []string{`DROP PUBLICATION {pub}`}, or: "stream_failed"},
@@ -139,7 +157,7 @@ func TestStops(t *testing.T) {
 					t.Errorf("error %q doesn't name %v", err, test.want)
 				}
 			}
-			if err := run.wait(); test.or == "" || codeOf(t, err) != test.or {
+			if err := run.wait(); !slices.Contains(strings.Fields(test.or), codeOf(t, err)) {
 				check(err)
 			}
 			handed := r.len()
@@ -223,7 +241,7 @@ func TestRefusesToStart(t *testing.T) {
 		}},
 		{"table changed while down", "schema_changed", func(d *database, cfg *Config) { d.exec(`ALTER TABLE t ADD n int DEFAULT 1`) }},
 		{"table without identity any more", "schema_changed", func(d *database, cfg *Config) { d.exec(`ALTER TABLE t DROP CONSTRAINT t_pkey`) }},
-		{"row filter", "publication_filter", func(d *database, cfg *Config) {
+		{"row filter", "schema_changed", func(d *database, cfg *Config) {
 			d.exec(`ALTER PUBLICATION ` + cfg.Publication + ` SET TABLE t WHERE (id > 5)`)
 		}},
 		{"role may not replicate", "role_replication", func(d *database, cfg *Config) { d.admin(`ALTER ROLE ` + d.name + ` NOREPLICATION`) }},

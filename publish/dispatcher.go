@@ -149,12 +149,13 @@ func (d *Dispatcher) reserve(ctx context.Context, cost int64) error {
 	return stopCause(d.stopped)
 }
 
-// SetOpen opens or shuts the gate: while it is shut nothing is sent and an
-// answer doesn't count. The Watch calls it.
+// SetOpen opens or shuts the gate: while it is shut nothing is sent, and the
+// answer to what was sent before doesn't count, whenever it comes. The Watch
+// calls it.
 func (d *Dispatcher) SetOpen(open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue.shut = !open
+	d.queue.open(open)
 	d.spawn(d.now())
 	d.pokeTimer()
 }

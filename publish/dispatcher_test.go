@@ -321,6 +321,36 @@ func TestGate(t *testing.T) {
 	})
 }
 
+// TestGateShutAndOpenedMeanwhile: an answer doesn't count either if the gate is
+// open again when it comes: the message may have been stored for nobody.
+func TestGateShutAndOpenedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := &fakeConn{answer: func(context.Context, *pubsubpb.PublishRequest) error {
+			time.Sleep(time.Second)
+			return nil
+		}}
+		d := start(t, Config{}, conn)
+		d.put(t, "a", "1", 0)
+		time.Sleep(time.Second / 4)
+		d.SetOpen(false)
+		time.Sleep(time.Second / 4)
+		d.SetOpen(true)
+		time.Sleep(time.Second)
+		if d.count() != 0 {
+			t.Error("accepted what was sent before the gate was shut")
+		}
+		time.Sleep(time.Second)
+		d.once(t, 1)
+		if want := "[a=1 a=1]"; fmt.Sprint(conn.stored) != want {
+			t.Errorf("stored %v", conn.stored)
+		}
+		if err := d.end(t); err != nil {
+			t.Error(err)
+		}
+		conn.check(t)
+	})
+}
+
 // TestHotKey: one key is held to 0.9 MB/s and doesn't slow the others.
 func TestHotKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

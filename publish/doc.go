@@ -36,10 +36,14 @@
 //
 // Pub/Sub drops what is published to a topic without a subscription. While the
 // Watch finds fault the Dispatcher's gate is shut: nothing is sent, and an
-// answer that arrives doesn't count; its messages are sent again after the gate
-// has opened. Only holding back the calls of accepted would be wrong: when the
-// subscription is there again they would be let go, and what was published
-// without it is gone. What was accepted between the last good check and the one
-// that found the fault can't be told apart any more; the event names that time
-// and asks for a resync.
+// answer to what was sent before doesn't count, whenever it comes; its messages
+// are sent again after the gate has opened. Only holding back the calls of
+// accepted would be wrong: when the subscription is there again they would be
+// let go, and what was published without it is gone.
+//
+// What was accepted between the last good check and the one that found the fault
+// can't be told apart any more. So whoever confirms asks Vouch first: it checks
+// anew, and after a fault it refuses until the process is started again, which
+// sends everything again that wasn't confirmed. A subscription that is deleted
+// and made again between two checks is not noticed.
 package publish

@@ -26,7 +26,8 @@ type limits struct {
 //	            └──(time)── resting
 type queue struct {
 	limits limits
-	shut   bool // next gives nothing
+	shut   bool // next gives nothing; set it with open
+	shuts  int  // how often it was shut
 
 	lanes    map[string]*lane
 	most     int // lanes that there were at a time
@@ -47,7 +48,21 @@ type request struct {
 	lane  *lane
 	items []item // valid until done or failed; a later push doesn't touch them
 	bytes int
+	shuts int // of the queue when it was handed out
 }
+
+// open opens or shuts the queue.
+func (q *queue) open(open bool) {
+	if !open && !q.shut {
+		q.shuts++
+	}
+	q.shut = !open
+}
+
+// counts says whether an answer to r counts: not if the queue was shut since r
+// was handed out, even if it is open again. What r brought may have been stored
+// for nobody.
+func (q *queue) counts(r request) bool { return !q.shut && r.shuts == q.shuts }
 
 // push adds a message to the end of its key's queue.
 func (q *queue) push(key []byte, it item) {
@@ -96,7 +111,7 @@ func (q *queue) fly(l *lane, now instant) request {
 		l.rested = max(l.rested, now) + instant(float64(bytes)/q.limits.keyRateBytesPerSecond*float64(time.Second))
 	}
 	q.flying++
-	return request{lane: l, items: l.items[:n:n], bytes: bytes}
+	return request{lane: l, items: l.items[:n:n], bytes: bytes, shuts: q.shuts}
 }
 
 // done says that all of r was accepted.

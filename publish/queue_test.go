@@ -302,13 +302,13 @@ func TestQueueShut(t *testing.T) {
 	q := newQueue(limits{requests: 2, requestMessages: 9, requestBytes: 9})
 	q.push([]byte("a"), item{bytes: 1, tag: 1})
 	r, _ := q.next(0)
-	q.shut = true
+	q.open(false)
 	q.failed(r, 0)
 	q.push([]byte("a"), item{bytes: 1, tag: 2})
 	if _, ok := q.next(time.Hour); ok || q.sendable(time.Hour) {
 		t.Fatal("sent while shut")
 	}
-	q.shut = false
+	q.open(true)
 	r, ok := q.next(0)
 	if !ok || len(r.items) != 2 || r.items[0].tag != 1 {
 		t.Errorf("after opening: %v %v", ok, r.items)

@@ -70,7 +70,7 @@ func (d *Dispatcher) attempt(ctx context.Context, r request) (*wireResponse, err
 }
 
 // accept passes on that all of r is stored, unless the gate has been shut
-// meanwhile: then r is sent again.
+// meanwhile (and perhaps opened again): then r is sent again.
 func (d *Dispatcher) accept(r request, resp *wireResponse) error {
 	ids := 0
 	if err := resp.each(func([]byte) { ids++ }); err != nil {
@@ -80,7 +80,7 @@ func (d *Dispatcher) accept(r request, resp *wireResponse) error {
 		return errBadResponse
 	}
 	d.mu.Lock()
-	if d.queue.shut {
+	if !d.queue.counts(r) {
 		d.queue.failed(r, d.now())
 		d.looking++
 		d.pokeTimer()

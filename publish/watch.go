@@ -2,7 +2,9 @@ package publish
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -34,7 +36,9 @@ type Watch struct {
 	log   *slog.Logger
 
 	ok       atomic.Bool
-	lastGood time.Time // start of the last check without a finding
+	mu       sync.Mutex // one check at a time
+	lastGood time.Time  // start of the last check without a finding
+	broken   *Error     // the first fault after a good check
 }
 
 // NewWatch shuts the gates (Dispatcher.SetOpen) at once: they open when the first
@@ -57,6 +61,16 @@ func NewWatch(cfg WatchConfig, admin checker, log *slog.Logger, gates ...func(op
 // OK says whether the last check that could be made found nothing wrong.
 func (w *Watch) OK() bool { return w.ok.Load() }
 
+// Vouch checks now and says whether what was accepted so far has been stored for
+// somebody. It is asked before that is confirmed to the source. An *Error is for
+// good: Pub/Sub may have dropped what was published before the fault was found,
+// even if it is repaired by now, and only a restart sends it again. Any other
+// error says that the check couldn't be made. While no check has been good
+// nothing was published, and nothing can be lost.
+func (w *Watch) Vouch(ctx context.Context) error {
+	return w.check(ctx)
+}
+
 // Run checks until ctx ends, then returns nil.
 func (w *Watch) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -67,7 +81,7 @@ func (w *Watch) Run(ctx context.Context) error {
 			return nil
 		case <-timer.C:
 		}
-		w.check(ctx)
+		_ = w.check(ctx) // logged; Vouch is for those who need it
 		if w.OK() {
 			timer.Reset(w.cfg.Interval)
 		} else {
@@ -76,19 +90,27 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-func (w *Watch) check(ctx context.Context) {
+func (w *Watch) check(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	begin := time.Now()
 	timed, cancel := context.WithTimeout(ctx, w.cfg.Timeout)
 	defer cancel()
 	findings, err := w.admin.Check(timed)
 	if ctx.Err() != nil {
-		return
+		return ctx.Err()
 	}
 	for _, f := range findings { // they count even when a later call failed
-		w.log.Error(EventWatchFault, "code", f.Code, "fix", f.Fix+w.aftermath(), "detail", f.Detail, "last_good", w.lastGood)
+		w.log.Error(EventWatchFault, "code", f.Code, "fix", f.Fix, "detail", f.Detail, "last_good", w.lastGood)
 	}
 	switch {
 	case len(findings) > 0:
+		if w.broken == nil && !w.lastGood.IsZero() {
+			w.broken = &Error{
+				code: findings[0].Code, fix: findings[0].Fix + "; then start cdc-publisher again: it sends what wasn't confirmed once more",
+				text: "what was published since " + w.lastGood.UTC().Format(time.RFC3339) + " may be lost and isn't confirmed: " + findings[0].Detail,
+			}
+		}
 		w.set(false)
 	case err != nil:
 		w.log.Warn(EventWatchFailed, "grpc_code", codeOf(err).String(), "detail", detail(err, ""), "last_good", w.lastGood)
@@ -99,14 +121,14 @@ func (w *Watch) check(ctx context.Context) {
 			w.log.Info(EventWatchOpened, "checked", begin)
 		}
 	}
-}
-
-// aftermath is what to do after the fix about what was published meanwhile.
-func (w *Watch) aftermath() string {
-	if w.lastGood.IsZero() {
-		return ""
+	switch {
+	case w.broken != nil:
+		return w.broken
+	case len(findings) == 0 && err != nil:
+		return fmt.Errorf("look at the set-up of Pub/Sub: %s: %s", codeOf(err), detail(err, ""))
+	default:
+		return nil
 	}
-	return "; then `cdc-publisher resync`: what was published since last_good may be lost"
 }
 
 func (w *Watch) set(ok bool) {

@@ -3,6 +3,7 @@ package publish
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -42,6 +43,29 @@ func (c *fakeChecker) count() int {
 	return c.checks
 }
 
+func codeOfError(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Code()
+	}
+	return ""
+}
+
+// TestVouchBeforeAnythingWasPublished: a fault that was there from the start has
+// lost nothing, and is forgotten when it is repaired.
+func TestVouchBeforeAnythingWasPublished(t *testing.T) {
+	admin := &fakeChecker{findings: []Finding{{Code: "subscription_missing", Fix: "gcloud …"}}}
+	w := NewWatch(WatchConfig{}, admin, discard)
+	for range 2 {
+		if err := w.Vouch(t.Context()); err != nil {
+			t.Error(err)
+		}
+		admin.set(nil, nil)
+	}
+	if !w.OK() {
+		t.Error("repaired and shut")
+	}
+}
+
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
@@ -69,6 +93,13 @@ func TestWatch(t *testing.T) {
 		admin.set(nil, status.Error(codes.Unavailable, "try again"))
 		time.Sleep(10 * time.Minute)
 		expect("checks can't be made: nothing new is known", true)
+		if err := w.Vouch(ctx); err == nil || codeOfError(err) != "" {
+			t.Errorf("a check that can't be made vouches: %v", err)
+		}
+		admin.set(nil, nil)
+		if err := w.Vouch(ctx); err != nil {
+			t.Errorf("all well: %v", err)
+		}
 		admin.set([]Finding{{Code: "subscription_missing", Fix: "gcloud …"}}, nil)
 		time.Sleep(time.Minute)
 		expect("a finding", false)
@@ -78,6 +109,9 @@ func TestWatch(t *testing.T) {
 		admin.set(nil, nil)
 		time.Sleep(10 * time.Second)
 		expect("set right", true)
+		if err := w.Vouch(ctx); codeOfError(err) != "subscription_missing" {
+			t.Errorf("repaired, and what was dropped before is vouched for: %v", err)
+		}
 		before := admin.count()
 		time.Sleep(time.Hour)
 		if n := admin.count() - before; n < 59 || n > 61 {
@@ -89,7 +123,7 @@ func TestWatch(t *testing.T) {
 		}
 		log := lines.String()
 		for _, want := range []string{
-			"level=ERROR msg=\"" + EventWatchFault + "\" code=subscription_missing fix=\"gcloud …; then `cdc-publisher resync`",
+			"level=ERROR msg=\"" + EventWatchFault + "\" code=subscription_missing fix=\"gcloud …\"",
 			"level=WARN msg=\"" + EventWatchFailed + "\" grpc_code=Unavailable",
 			"level=INFO msg=\"" + EventWatchOpened,
 		} {

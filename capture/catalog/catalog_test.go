@@ -62,7 +62,8 @@ func TestSettingsArePinned(t *testing.T) {
 		`ALTER DATABASE hostile SET search_path = 'public'`, `ALTER DATABASE hostile SET xmlbinary = hex`,
 		`ALTER DATABASE hostile SET default_transaction_isolation = 'serializable'`, `ALTER DATABASE hostile SET default_transaction_read_only = on`,
 		`ALTER DATABASE hostile SET idle_session_timeout = '9s'`, `ALTER DATABASE hostile SET wal_sender_timeout = '9s'`,
-		`ALTER DATABASE hostile SET client_encoding = 'LATIN1'`, `ALTER DATABASE hostile SET idle_in_transaction_session_timeout = '9s'`)
+		`ALTER DATABASE hostile SET quote_all_identifiers = on`, `ALTER DATABASE hostile SET standard_conforming_strings = off`,
+		`ALTER DATABASE hostile SET lock_timeout = 1`, `ALTER DATABASE hostile SET client_encoding = 'LATIN1'`, `ALTER DATABASE hostile SET idle_in_transaction_session_timeout = '9s'`)
 	for _, replication := range []bool{false, true} {
 		s := catalog.Session{ApplicationName: "test", Replication: replication, SenderTimeout: 1500 * time.Millisecond, DecodingMemory: 128 << 20}
 		conn := connect(t, "hostile", s)
@@ -70,11 +71,11 @@ func TestSettingsArePinned(t *testing.T) {
 		err := conn.QueryRow(t.Context(), `SELECT concat_ws(' | ', interval '1 mon 2 days 00:00:03', '\xde00'::bytea, date '2026-11-30',
 			timestamptz '2026-11-30 22:00+00', 0.1::float8 + 0.2::float8, current_setting('synchronous_commit'), current_setting('search_path'),
 			current_setting('wal_sender_timeout'), current_setting('logical_decoding_work_mem'), current_setting('application_name'),
-			current_setting('client_encoding'))`).Scan(&got)
+			current_setting('client_encoding'), quote_ident('a'), current_setting('lock_timeout'))`).Scan(&got)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `1 mon 2 days 00:00:03 | \xde00 | 2026-11-30 | 2026-11-30 22:00:00+00 | 0.30000000000000004 | local | pg_catalog | 1500ms | 128MB | test | UTF8`
+		want := `1 mon 2 days 00:00:03 | \xde00 | 2026-11-30 | 2026-11-30 22:00:00+00 | 0.30000000000000004 | local | pg_catalog | 1500ms | 128MB | test | UTF8 | a | 0`
 		if got != want {
 			t.Errorf("replication %t:\n got %s\nwant %s", replication, got, want)
 		}

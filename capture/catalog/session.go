@@ -23,8 +23,9 @@ type Session struct {
 
 // settings are pinned in the startup packet, where they override what ALTER
 // DATABASE and ALTER ROLE set, in the form in which pg_settings shows them. The
-// text of a value on the wire depends on most of them; the rest keep a session
-// from being ended, from missing rows or from waiting for a standby.
+// text of a value or of a type's name on the wire depends on most of them; the
+// rest keep a session from being ended, from missing rows or from waiting for a
+// standby, and its queries from being misread.
 func (s Session) settings() map[string]string {
 	timeout := s.SenderTimeout
 	if timeout == 0 {
@@ -45,6 +46,9 @@ func (s Session) settings() map[string]string {
 		"search_path":                         "pg_catalog",
 		"xmlbinary":                           "base64",
 		"lc_monetary":                         "C",
+		"quote_all_identifiers":               "off",
+		"standard_conforming_strings":         "on",
+		"lock_timeout":                        "0",
 		"default_transaction_isolation":       "read committed",
 		"default_transaction_read_only":       "off",
 		"synchronous_commit":                  "local",
@@ -79,7 +83,7 @@ func (e *SettingsError) Fix() string {
 func (s Session) Connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	cfg, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("parse source.dsn: %w", errHidden(err))
+		return nil, fmt.Errorf("parse source.dsn: %w", ErrDSN)
 	}
 	settings := s.settings()
 	for name := range cfg.RuntimeParams {
@@ -138,7 +142,5 @@ func (s Session) ReadBack(ctx context.Context, q Querier) error {
 	return &SettingsError{wrong}
 }
 
-// errHidden keeps a DSN's parse error, which may quote the DSN, out of messages.
-func errHidden(error) error {
-	return errors.New("not a connection string (its text isn't shown: it may hold a password)")
-}
+// ErrDSN keeps a DSN's parse error, which may quote the DSN, out of messages.
+var ErrDSN = errors.New("not a connection string (its text isn't shown: it may hold a password)")

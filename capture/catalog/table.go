@@ -30,8 +30,11 @@ type Table struct {
 	Filtered        bool   // published with a row filter or a column list
 
 	// Fingerprint changes whenever the meaning of the table's rows may have
-	// changed: it covers kind, identity, every pg_attribute row with its xmin,
-	// dropped ones too, and a partitioned table's leaves with their filenodes.
+	// changed, or rows may have been written that weren't published: it covers
+	// kind, identity, every pg_attribute row with its xmin, dropped ones too, a
+	// partitioned table's leaves with their filenodes and the xmin of their
+	// attachment, and the publication's xmin with what makes the table part of
+	// it. Taken out and put back again, a table or a leaf has another one.
 	Fingerprint string
 
 	// Columns are the columns that are streamed: neither dropped nor generated,
@@ -106,19 +109,25 @@ const tablesSQL = `, domains(oid, base, typmod) AS (
 		a.attisdropped, a.attgenerated, a.xmin), ';' ORDER BY a.attnum) AS text
 	FROM pg_attribute a JOIN scope s ON s.relid = a.attrelid WHERE a.attnum > 0 GROUP BY a.attrelid
 ), leaves AS (
-	SELECT c.oid, string_agg(l.oid || ',' || l.relfilenode, ';' ORDER BY l.oid) AS text
+	SELECT c.oid, string_agg(concat_ws(',', l.oid, l.relfilenode, i.xmin), ';' ORDER BY l.oid) AS text
 	FROM scope s JOIN pg_class c ON c.oid = s.relid AND c.relkind = 'p', pg_partition_tree(c.oid) p JOIN pg_class l ON l.oid = p.relid
+		LEFT JOIN pg_inherits i ON i.inhrelid = l.oid
 	GROUP BY c.oid
+), memberships AS (
+	SELECT c.oid, concat_ws(',', p.oid, p.xmin, coalesce(r.oid, 0), coalesce(ns.oid, 0)) AS text
+	FROM scope s JOIN pg_class c ON c.oid = s.relid JOIN pg_publication p ON p.pubname = $1
+		LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = c.oid
+		LEFT JOIN pg_publication_namespace ns ON ns.pnpubid = p.oid AND ns.pnnspid = c.relnamespace
 )
 SELECT c.oid::int8, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text, c.relreplident::text, c.relfilenode::int8,
 	EXISTS (SELECT FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
 		WHERE r.prrelid = c.oid AND p.pubname = $1 AND (r.prqual IS NOT NULL OR r.prattrs IS NOT NULL)),
-	encode(sha256(convert_to(concat_ws('|', c.relkind, c.relreplident, c.relpersistence, k.attnums::text, a.text, l.text), 'UTF8')), 'hex'),
+	encode(sha256(convert_to(concat_ws('|', c.relkind, c.relreplident, c.relpersistence, k.attnums::text, a.text, l.text, m.text), 'UTF8')), 'hex'),
 	coalesce(co.names, '{}'), coalesce(co.types, '{}'), coalesce(co.typeoids, '{}'), coalesce(co.typmods, '{}'),
 	coalesce(co.attnums, '{}'), coalesce(k.attnums, '{}')
 FROM scope s JOIN pg_class c ON c.oid = s.relid JOIN pg_namespace n ON n.oid = c.relnamespace
 	LEFT JOIN columns co ON co.attrelid = c.oid LEFT JOIN keys k ON k.indrelid = c.oid
-	LEFT JOIN attributes a ON a.attrelid = c.oid LEFT JOIN leaves l ON l.oid = c.oid
+	LEFT JOIN attributes a ON a.attrelid = c.oid LEFT JOIN leaves l ON l.oid = c.oid LEFT JOIN memberships m ON m.oid = c.oid
 ORDER BY n.nspname, c.relname`
 
 // Published returns the tables of a publication.

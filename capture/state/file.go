@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"cdc/schema"
 )
@@ -72,8 +73,8 @@ func (f *File) Load(context.Context) (*State, error) {
 
 // Put stores s whole with owner token 0 and gives up the ownership. It returns
 // ErrExists if a complete state is stored.
-func (f *File) Put(_ context.Context, s *State) error {
-	return f.locked("store the state", func(old *State) (*State, error) {
+func (f *File) Put(ctx context.Context, s *State) error {
+	return f.locked(ctx, "store the state", func(old *State) (*State, error) {
 		if old != nil && old.Complete() {
 			return nil, ErrExists
 		}
@@ -84,9 +85,9 @@ func (f *File) Put(_ context.Context, s *State) error {
 }
 
 // Acquire takes the ownership and returns the state, nil if there is none.
-func (f *File) Acquire(context.Context) (*State, error) {
+func (f *File) Acquire(ctx context.Context) (*State, error) {
 	var s *State
-	err := f.locked("take the state over", func(old *State) (*State, error) {
+	err := f.locked(ctx, "take the state over", func(old *State) (*State, error) {
 		if old != nil {
 			old.Owner++
 		}
@@ -102,14 +103,14 @@ func (f *File) Acquire(context.Context) (*State, error) {
 
 // Checkpoint raises the checkpoint to lsn; a lower one leaves it as it is. It
 // returns ErrSuperseded if this store isn't the owner.
-func (f *File) Checkpoint(_ context.Context, lsn schema.LSN) error {
-	return f.owned("store the checkpoint", func(s *State) { s.Checkpoint = max(s.Checkpoint, lsn) })
+func (f *File) Checkpoint(ctx context.Context, lsn schema.LSN) error {
+	return f.owned(ctx, "store the checkpoint", func(s *State) { s.Checkpoint = max(s.Checkpoint, lsn) })
 }
 
 // SaveTable stores what a table looks like now. It returns ErrSuperseded if this
 // store isn't the owner.
-func (f *File) SaveTable(_ context.Context, t Table) error {
-	return f.owned("store a table's state", func(s *State) {
+func (f *File) SaveTable(ctx context.Context, t Table) error {
+	return f.owned(ctx, "store a table's state", func(s *State) {
 		for i := range s.Tables {
 			if s.Tables[i].OID == t.OID {
 				s.Tables[i] = t
@@ -127,8 +128,8 @@ func (f *File) SaveTable(_ context.Context, t Table) error {
 // Close does nothing: no file stays open.
 func (f *File) Close(context.Context) error { return nil }
 
-func (f *File) owned(what string, change func(*State)) error {
-	return f.locked(what, func(s *State) (*State, error) {
+func (f *File) owned(ctx context.Context, what string, change func(*State)) error {
+	return f.locked(ctx, what, func(s *State) (*State, error) {
 		if s == nil || f.token == 0 || s.Owner != f.token {
 			return nil, ErrSuperseded
 		}
@@ -139,13 +140,13 @@ func (f *File) owned(what string, change func(*State)) error {
 
 // locked replaces the state by what change returns (nil: leave it) while no
 // other process does.
-func (f *File) locked(what string, change func(*State) (*State, error)) error {
+func (f *File) locked(ctx context.Context, what string, change func(*State) (*State, error)) error {
 	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer lock.Close() // releases the lock
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+	if err := waitLock(ctx, lock); err != nil {
 		return fmt.Errorf("%s: lock %s: %w", what, lock.Name(), err)
 	}
 	old, err := f.read()
@@ -160,6 +161,32 @@ func (f *File) locked(what string, change func(*State) (*State, error)) error {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	return nil
+}
+
+// lockLimit bounds the wait for another process, which holds the lock for moments
+// unless it is stopped or its disk hangs; lockPoll is how often it is tried.
+const (
+	lockLimit = 5 * time.Second
+	lockPoll  = 10 * time.Millisecond
+)
+
+// waitLock takes the lock. It doesn't block in the call, which nothing could end.
+func waitLock(ctx context.Context, file *os.File) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockLimit, ErrLocked)
+	defer cancel()
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (f *File) read() (*State, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"cdc/schema"
 )
@@ -168,7 +169,7 @@ func (p *Postgres) Put(ctx context.Context, s *State) error {
 			return err
 		}
 		for _, t := range s.Tables {
-			if err := p.saveTable(ctx, tx, t); err != nil {
+			if _, err := p.saveTable(ctx, tx, 0, t); err != nil {
 				return err
 			}
 		}
@@ -176,65 +177,81 @@ func (p *Postgres) Put(ctx context.Context, s *State) error {
 	})
 }
 
-func (p *Postgres) saveTable(ctx context.Context, tx pgx.Tx, t Table) error {
+// saveTable stores t if the owner token is owner, and reports whether it is.
+func (p *Postgres) saveTable(ctx context.Context, q execer, owner int64, t Table) (bool, error) {
 	nums := slices.Clone(t.AttNums)
 	if nums == nil {
 		nums = []int16{}
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO `+p.schema+`.tables (slot, oid, schema, name, filenode, fingerprint, attnums, schema_version)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (slot, oid) DO UPDATE SET schema = excluded.schema, name = excluded.name,
+	tag, err := q.Exec(ctx, `INSERT INTO `+p.schema+`.tables (slot, oid, schema, name, filenode, fingerprint, attnums, schema_version)
+		SELECT slot, $3::bigint, $4::text, $5::text, $6::bigint, $7::text, $8::int2[], $9::bigint
+		FROM `+p.schema+`.state WHERE slot = $1 AND owner = $2 FOR UPDATE
+		ON CONFLICT (slot, oid) DO UPDATE SET schema = excluded.schema, name = excluded.name,
 		filenode = excluded.filenode, fingerprint = excluded.fingerprint, attnums = excluded.attnums, schema_version = excluded.schema_version`,
-		p.slot, int64(t.OID), t.Schema, t.Name, int64(t.Filenode), t.Fingerprint, nums, t.SchemaVersion)
-	return err
+		p.slot, owner, int64(t.OID), t.Schema, t.Name, int64(t.Filenode), t.Fingerprint, nums, t.SchemaVersion)
+	return tag.RowsAffected() > 0, err
+}
+
+// execer is a connection or a transaction.
+type execer interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
 // Acquire takes the ownership and returns the state, nil if there is none.
 func (p *Postgres) Acquire(ctx context.Context) (*State, error) {
-	var s *State
-	err := p.transact(ctx, "take the state over", func(tx pgx.Tx) (err error) {
-		if s, err = p.read(ctx, tx, "FOR UPDATE"); err != nil || s == nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `UPDATE `+p.schema+`.state SET owner = owner + 1, updated = now() WHERE slot = $1 RETURNING owner`, p.slot).
-			Scan(&s.Owner)
-	})
-	if err != nil || s == nil {
+	const what = "take the state over"
+	if s, err := p.Load(ctx); err != nil || s == nil {
 		return nil, err
 	}
-	p.token = s.Owner
-	return s, nil
+	conn, err := p.session(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	err = conn.QueryRow(ctx, `UPDATE `+p.schema+`.state SET owner = owner + 1, updated = now() WHERE slot = $1 RETURNING owner`, p.slot).Scan(&p.token)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return p.Load(ctx) // now that the former owner can't write any more
 }
 
 // Checkpoint raises the checkpoint to lsn; a lower one leaves it as it is. It
 // returns ErrSuperseded if this store isn't the owner.
 func (p *Postgres) Checkpoint(ctx context.Context, lsn schema.LSN) error {
-	return p.owned(ctx, "store the checkpoint", func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE `+p.schema+`.state SET checkpoint = greatest(checkpoint, $2::pg_lsn), updated = now() WHERE slot = $1`,
-			p.slot, lsn.String())
-		return err
+	return p.owned(ctx, "store the checkpoint", func(conn *pgx.Conn) (bool, error) {
+		tag, err := conn.Exec(ctx, `UPDATE `+p.schema+`.state SET checkpoint = greatest(checkpoint, $3::pg_lsn), updated = now()
+			WHERE slot = $1 AND owner = $2`, p.slot, p.token, lsn.String())
+		return tag.RowsAffected() > 0, err
 	})
 }
 
 // SaveTable stores what a table looks like now. It returns ErrSuperseded if this
 // store isn't the owner.
 func (p *Postgres) SaveTable(ctx context.Context, t Table) error {
-	return p.owned(ctx, "store a table's state", func(tx pgx.Tx) error { return p.saveTable(ctx, tx, t) })
+	return p.owned(ctx, "store a table's state", func(conn *pgx.Conn) (bool, error) { return p.saveTable(ctx, conn, p.token, t) })
 }
 
-// owned runs f in a transaction that holds the state's row, so that nobody takes
-// it over in between.
-func (p *Postgres) owned(ctx context.Context, what string, f func(tx pgx.Tx) error) error {
-	return p.transact(ctx, what, func(tx pgx.Tx) error {
-		var owner int64
-		err := tx.QueryRow(ctx, `SELECT owner FROM `+p.schema+`.state WHERE slot = $1 FOR UPDATE`, p.slot).Scan(&owner)
-		if errors.Is(err, pgx.ErrNoRows) || err == nil && (owner != p.token || p.token == 0) {
-			return ErrSuperseded
-		}
-		if err != nil {
-			return err
-		}
-		return f(tx)
-	})
+// owned runs write, one statement that does nothing if the owner token is
+// another one. One statement and no transaction around it: an owner that is
+// paused or cut off between two would hold the state's row against its heir for
+// as long as the server keeps the session.
+func (p *Postgres) owned(ctx context.Context, what string, write func(conn *pgx.Conn) (bool, error)) error {
+	if p.token == 0 {
+		return fmt.Errorf("%s: %w", what, ErrSuperseded)
+	}
+	conn, err := p.session(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	switch ours, err := write(conn); {
+	case err != nil:
+		return fmt.Errorf("%s: %w", what, err)
+	case !ours:
+		return fmt.Errorf("%s: %w", what, ErrSuperseded)
+	}
+	return nil
 }
 
 // Close closes the connection.

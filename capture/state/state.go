@@ -53,6 +53,10 @@ var (
 		"state_exists", "a complete state is stored already",
 		"keep it, or remove it together with the slot and run cdc-publisher init again",
 	}
+	ErrLocked = &Error{
+		"state_locked", "another process holds the lock of the state's file",
+		"end that process (fuser FILE.lock names it): it is stopped, or its disk hangs",
+	}
 	ErrFormat = &Error{
 		"state_format", "the stored state is damaged or of a newer version",
 		"run the version of cdc-publisher that wrote it, or restore it; without it, start anew: drop the slot, remove the state, run cdc-publisher init",

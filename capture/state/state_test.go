@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,6 +66,33 @@ func TestPostgres(t *testing.T) {
 		if got := load(t, s).Checkpoint; got != 300 {
 			t.Errorf("checkpoint %s", got)
 		}
+	})
+	t.Run("nothing is locked between two statements", func(t *testing.T) {
+		// Whoever is paused there must not keep the heir from taking over.
+		other, err := connect(t.Context())
+		must(t, err)
+		defer other.Close(context.Background())
+		watching := func(ctx context.Context) (*pgx.Conn, error) {
+			cfg, err := pgx.ParseConfig(server.DSN("postgres"))
+			if err != nil {
+				return nil, err
+			}
+			cfg.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+			cfg.Tracer = after(func(sql string) {
+				if _, err := other.Exec(ctx, `SELECT FROM paused.state FOR UPDATE NOWAIT`); err != nil {
+					t.Errorf("after %s: %v", sql, err)
+				}
+			})
+			return pgx.ConnectConfig(ctx, cfg)
+		}
+		first := state.NewPostgres("paused", "slot", connect)
+		must(t, prepare(first))
+		must(t, first.Put(t.Context(), complete()))
+		s := state.NewPostgres("paused", "slot", watching)
+		acquire(t, s)
+		must(t, s.Checkpoint(t.Context(), 200))
+		must(t, s.SaveTable(t.Context(), complete().Tables[0]))
+		must(t, s.Close(t.Context()))
 	})
 	t.Run("slots are kept apart", func(t *testing.T) {
 		a, b := state.NewPostgres("apart", "a", connect), state.NewPostgres("apart", "b", connect)
@@ -135,6 +163,24 @@ func TestFile(t *testing.T) {
 			t.Errorf("checkpoint %s", got)
 		}
 	})
+	t.Run("a lock that isn't given back is said", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "state.json")
+		s := state.NewFile(path, "slot")
+		must(t, s.Put(t.Context(), complete()))
+		held, err := os.OpenFile(path+".lock", os.O_RDWR, 0) // as by a process that is stopped
+		must(t, err)
+		must(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
+		if _, err := s.Acquire(t.Context()); !errors.Is(err, state.ErrLocked) {
+			t.Errorf("acquired: %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Acquire(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		must(t, held.Close())
+		acquire(t, s)
+	})
 	t.Run("nothing is left beside it", func(t *testing.T) {
 		dir := t.TempDir()
 		s := state.NewFile(filepath.Join(dir, "state.json"), "slot")
@@ -149,6 +195,19 @@ func TestFile(t *testing.T) {
 			t.Errorf("%d files", len(entries))
 		}
 	})
+}
+
+// after is called at the end of each statement.
+type after func(sql string)
+
+type statement struct{}
+
+func (after) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, statement{}, d.SQL)
+}
+
+func (f after) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	f(ctx.Value(statement{}).(string))
 }
 
 func complete() *state.State {

@@ -29,11 +29,13 @@ func runService(ctx context.Context, cfg *config.Config, log *slog.Logger, ready
 	if err != nil {
 		return err
 	}
-	stream, err := capture.New(captureConfig(cfg, log), dispatcher)
+	watch := publish.NewWatch(publish.WatchConfig{}, ps.admin, log, dispatcher.SetOpen)
+	source := captureConfig(cfg, log)
+	source.Vouch = watch.Vouch
+	stream, err := capture.New(source, dispatcher)
 	if err != nil {
 		return err
 	}
-	watch := publish.NewWatch(publish.WatchConfig{}, ps.admin, log, dispatcher.SetOpen)
 	ready.Watch(readiness(stream, watch))
 	return supervise(ctx, stream.Run, dispatcher.Run, watch.Run, func(ctx context.Context) error {
 		return progress(ctx, dispatcher, cfg.Log.Progress, log)

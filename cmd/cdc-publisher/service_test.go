@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+
 	"cdc/capture"
 	"cdc/capture/postgrestest"
 	"cdc/cmd/internal/service"
@@ -155,4 +157,66 @@ func TestNotInitialized(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, &log)
 	}
 	t.Logf("%v", e)
+}
+
+// TestVanishedIsNotConfirmed deletes the subscription of a running service: what
+// Pub/Sub accepted and dropped isn't confirmed, and comes again.
+func TestVanishedIsNotConfirmed(t *testing.T) {
+	pg := postgrestest.Start(t)
+	pg.MustExec(t, "postgres", "CREATE TABLE orders (id bigint PRIMARY KEY, title text)")
+	ps, err := pubsubtest.New(pubsubtest.Config{Record: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ps.Close() })
+	t.Setenv(publish.EmulatorEnv, ps.Addr())
+	t.Setenv("CDC_PUBLISHER_TEST_DSN", pg.DSN("postgres"))
+	path := filepath.Join(t.TempDir(), "cdc.yaml")
+	if err := os.WriteFile(path, []byte(demoFile), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustInit := func() {
+		t.Helper()
+		if code, stdout, stderr := invoke(t.Context(), "init", "--config", path); code != service.ExitDone {
+			t.Fatalf("init: exit %d\n%s%s", code, stdout, stderr)
+		}
+	}
+	mustInit()
+	start := func() (*syncBuffer, <-chan int) {
+		log, done := new(syncBuffer), make(chan int, 1)
+		go func() { done <- run(t.Context(), []string{"run", "--config", path}, log, log) }()
+		eventually(t, log, "gate open", func() bool { return log.event(publish.EventWatchOpened) != nil })
+		return log, done
+	}
+	const topic = "projects/acme-test/topics/cdc-shop"
+	log, done := start()
+	pg.MustExec(t, "postgres", "INSERT INTO orders VALUES (1, 'x')")
+	eventually(t, log, "the first message", func() bool { return len(ps.Stored(topic)) == 1 })
+	conn, err := ps.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = pubsubpb.NewSubscriberClient(conn).DeleteSubscription(t.Context(),
+		&pubsubpb.DeleteSubscriptionRequest{Subscription: "projects/acme-test/subscriptions/cdc-shop-sink"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg.MustExec(t, "postgres", "INSERT INTO orders VALUES (2, 'vanishes')")
+	if code := <-done; code != service.ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	if e := log.event(service.EventFailed); e == nil || e["code"] != "subscription_missing" || e["fix"] == "" {
+		t.Errorf("ended with %v\n%s", e, log)
+	}
+	mustInit()
+	log, _ = start()
+	eventually(t, log, "what had vanished", func() bool {
+		for _, m := range ps.Stored(topic) {
+			if strings.Contains(string(m.Data), "vanishes") {
+				return true
+			}
+		}
+		return false
+	})
 }
