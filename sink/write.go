@@ -8,6 +8,7 @@ import (
 
 	"github.com/googleapis/gax-go/v2"
 
+	"cdc/sink/deadletter"
 	"cdc/sink/storagewrite"
 )
 
@@ -62,6 +63,7 @@ func (w *write) withoutGivenBack(rows []int) []int {
 	kept := rows[:0]
 	for _, r := range rows {
 		for r >= 0 && w.batch.rows[r].in.message.GivenBack() {
+			w.settle(w.batch.rows[r].in)
 			r = w.batch.rows[r].hidden
 		}
 		if r >= 0 {
@@ -186,6 +188,9 @@ func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
 func (w *write) send(ctx context.Context, refused []refusal) error {
 	w.setPhase(phaseDeadLetter)
 	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
+		if why, ok := errors.AsType[coded](err); ok && why.Code() == deadletter.CodeTooLarge {
+			return w.sendOneByOne(ctx, refused, why)
+		}
 		return err
 	}
 	w.stats.deadLetters.Add(int64(len(refused)))
@@ -196,6 +201,21 @@ func (w *write) send(ctx context.Context, refused []refusal) error {
 	}
 	for code, n := range byCode {
 		w.log.Warn(EventDeadLetter, "table", w.name, "error_code", code, "changes", n)
+	}
+	return nil
+}
+
+// sendOneByOne sends what was refused when the letters of some are larger than a
+// message may be: those are held.
+func (w *write) sendOneByOne(ctx context.Context, refused []refusal, why coded) error {
+	if len(refused) == 1 {
+		w.holdFor(refused[0].in, why)
+		return nil
+	}
+	for i := range refused {
+		if err := w.send(ctx, refused[i:i+1]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
