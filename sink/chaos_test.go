@@ -108,12 +108,17 @@ func (w *world) injectAny(r *rand.Rand) {
 	}
 	for range r.IntN(5) {
 		kinds := []pubsubtest.Fault{
-			{Kind: pubsubtest.AnswerLost, Method: "Acknowledge"}, {Kind: pubsubtest.Refuse, Method: "Acknowledge"},
-			{Kind: pubsubtest.AnswerLost, Method: "ModifyAckDeadline"}, {Kind: pubsubtest.Refuse, Method: "ModifyAckDeadline"},
+			{Kind: pubsubtest.AnswerLost, Method: "Acknowledge"},
+			{Kind: pubsubtest.Refuse, Method: "Acknowledge"},
+			{Kind: pubsubtest.AnswerLost, Method: "ModifyAckDeadline"},
+			{Kind: pubsubtest.Refuse, Method: "ModifyAckDeadline"},
 			{Kind: pubsubtest.Delay, Method: "Acknowledge", Delay: 50 * time.Millisecond},
 			{Kind: pubsubtest.Late, Method: "Acknowledge", Delay: time.Second},
-			{Kind: pubsubtest.Refuse, Method: "StreamingPull"}, {Kind: pubsubtest.Refuse, Method: "StreamingPull", Code: codes.ResourceExhausted},
-			{Kind: pubsubtest.Duplicate}, {Kind: pubsubtest.EndStream}, {Kind: pubsubtest.ResetConnection},
+			{Kind: pubsubtest.Refuse, Method: "StreamingPull"},
+			{Kind: pubsubtest.Refuse, Method: "StreamingPull", Code: codes.ResourceExhausted},
+			{Kind: pubsubtest.Duplicate},
+			{Kind: pubsubtest.EndStream},
+			{Kind: pubsubtest.ResetConnection},
 			{Kind: pubsubtest.Delay, Method: "StreamingPull", Delay: 20 * time.Millisecond},
 		}
 		f := kinds[r.IntN(len(kinds))]

@@ -2,6 +2,7 @@ package sink_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -11,10 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/bigquery"
+
 	"cdc/publish/pubsubtest"
 	"cdc/schema"
 	"cdc/schema/schematest"
 	"cdc/sink/bigquerytest"
+	"cdc/sink/tables"
 )
 
 // logBuffer is a log that is read while it is written.
@@ -206,6 +210,51 @@ func TestDeleteFirstCutsNoBatches(t *testing.T) {
 	must(t, s.stop())
 	if st := s.Stats(); st.Batches > 10 {
 		t.Errorf("%d appends for %d changes", st.Batches, st.Changes)
+	}
+}
+
+// A table that somebody made again without its key refuses every row and names
+// none: that is said, and no good row becomes a dead letter.
+func TestTableChangedByHandIsNoBadRow(t *testing.T) {
+	w := newWorld(t, 9, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1, SchemaDelay: -1})
+	s := w.start()
+	w.send(w.order("1", "x", 100, schema.Create))
+	w.settled(s.Sink)
+	client, err := bigquery.NewClient(t.Context(), "p", w.connections().BigQuery...)
+	must(t, err)
+	defer func() { must(t, client.Close()) }()
+	table := client.Dataset("shop").Table("orders")
+	md, err := table.Metadata(t.Context())
+	must(t, err)
+	must(t, table.Delete(t.Context()))
+	must(t, table.Create(t.Context(), &bigquery.TableMetadata{Schema: md.Schema}))
+	w.send(w.order("2", "x", 101, schema.Create), w.order("3", "x", 102, schema.Create))
+	w.eventually("Run ended", func() bool { return len(s.ended) == 1 })
+	err = <-s.ended
+	must(t, s.Close())
+	if e, ok := errors.AsType[*tables.Error](err); !ok || e.Code() != "key_changed" {
+		t.Errorf("Run = %v, want key_changed", err)
+	}
+	if n := len(w.dead()); n != 0 {
+		t.Errorf("%d dead letters of good rows", n)
+	}
+}
+
+// Messages that were given back don't hold a later stop up.
+func TestStopAfterGivenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 9, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
+	w.cfg.Pull.MaxLease = w.cfg.Pull.Lease
+	w.bigquery.Inject(bigquerytest.Fault{Kind: bigquerytest.FaultUnavailable, Count: -1})
+	s := w.start()
+	w.send(w.order("1", "x", 100, schema.Create))
+	w.eventually("given back", func() bool { return w.pubsub.Counters().Nacks > 0 })
+	w.bigquery.ClearFaults()
+	w.settled(s.Sink)
+	began := time.Now()
+	must(t, s.stop())
+	if took := time.Since(began); took > w.cfg.Grace/2 {
+		t.Errorf("the stop took %s", took)
 	}
 }
 

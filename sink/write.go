@@ -98,16 +98,15 @@ func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err err
 			half := len(rows) / 2
 			return [][]int{rows[half:], rows[:half]}, nil
 		}
-		return w.refused(ctx, rows, []int{0})
-	case storagewrite.Missing:
-		there, err := w.destinations.Exists(ctx, w.target.destination)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case needsPerson(err):
+		// The table may be what is wrong: then every row would be refused.
+		if sound, err := w.tableIsSound(ctx, failure); err != nil {
 			return nil, err
-		case err == nil && !there:
-			return nil, failure
+		} else if sound {
+			return w.refused(ctx, rows, []int{0})
+		}
+	case storagewrite.Missing:
+		if _, err := w.tableIsSound(ctx, failure); err != nil {
+			return nil, err
 		}
 	case storagewrite.Stop:
 		return nil, failure
@@ -115,6 +114,23 @@ func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err err
 		w.unanswered = true
 	}
 	return [][]int{rows}, w.pause(ctx, rows, failure)
+}
+
+// tableIsSound looks at the table after failure. It is sound if it is there and
+// takes our rows; false without an error if BigQuery doesn't say.
+func (w *write) tableIsSound(ctx context.Context, failure *storagewrite.AppendError) (bool, error) {
+	there, err := w.destinations.Exists(ctx, w.target.destination)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case needsPerson(err):
+		return false, err
+	case err != nil:
+		return false, nil
+	case !there && failure.Verdict == storagewrite.Missing:
+		return false, failure
+	}
+	return there, nil
 }
 
 // written settles rows and all that they hid.
