@@ -14,6 +14,9 @@ import (
 
 // Config is what the sink needs to know, in plain values.
 type Config struct {
+	// Database is the configuration's name, which messages carry. What carries
+	// another is held; empty takes any.
+	Database        string
 	Pull            pull.Config
 	Tables          tables.Config
 	Write           storagewrite.Config

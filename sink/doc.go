@@ -16,6 +16,8 @@
 //
 // On failure: what may heal is repeated in place for ever while the lease is
 // kept; a row that BigQuery refuses goes to the dead letter alone and the rest
-// is sent again; what needs a person ends Run with an error that has a Code and
-// a Fix. If the process dies, everything that wasn't acked comes again.
+// is sent again; a message of a table that BigQuery can't have, of another
+// database, of a newer wire format, or too large for the dead letter is held, and
+// the others go on; what else needs a person ends Run with an error that has a
+// Code and a Fix. If the process dies, everything that wasn't acked comes again.
 package sink

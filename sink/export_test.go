@@ -11,3 +11,6 @@ func (s *Sink) Kill() {
 	s.mu.Unlock()
 	stop(errors.New("killed"))
 }
+
+// Waited returns for how many messages a stop would wait.
+func (s *Sink) Waited() int64 { return s.waited.Load() }

@@ -143,6 +143,7 @@ func (s *Sink) supervise(ctx context.Context, pulled <-chan error) error {
 			s.logProgress()
 		case now := <-sweep.C:
 			s.writer.CloseIdle(now)
+			s.logHeld()
 		case err := <-pulled:
 			if err == nil {
 				err = errors.New("pulling ended")

@@ -63,6 +63,8 @@ type table struct {
 	queue *queue
 	brake brake
 	phase atomic.Int32
+	// holds is why the table holds messages; nil if it holds none.
+	holds atomic.Pointer[heldMessage]
 
 	// The rest belongs to the goroutine of run.
 	decoder schema.Decoder
@@ -130,9 +132,11 @@ func (t *table) run(ctx context.Context) {
 func (t *table) gather(ctx context.Context) (*batch, *target, error) {
 	b := newBatch(t.arena())
 	var to *target
-	for len(b.rows)+len(b.refused) < t.cfg.BatchRows && len(b.arena) < t.cfg.BatchBytes {
-		if err := t.takeWaiting(ctx, b, &to); err != nil {
+	for !t.isFull(b) {
+		if full, err := t.takeWaiting(ctx, b, &to); err != nil {
 			return nil, nil, err
+		} else if full {
+			break
 		}
 		ready, err := t.decode(ctx, b)
 		if err != nil {
@@ -224,6 +228,10 @@ func (t *table) decode(ctx context.Context, b *batch) (ready bool, err error) {
 // without one isn't newer but foreign.
 var errNewer = errors.New("another wire format version than this cdc-sink knows")
 
+// errForeign ends the decoding of a message of another database: its tables may
+// have the names of ours.
+var errForeign = errors.New("a message of another database")
+
 // errControl ends the decoding of a message that isn't row changes and is done.
 var errControl = errors.New("control message")
 
@@ -236,6 +244,9 @@ func (t *table) begin(in *inbound) error {
 		} else if err != nil {
 			return err
 		}
+	}
+	if database := in.attributes.Database; database != "" && t.cfg.Database != "" && database != t.cfg.Database {
+		return errForeign
 	}
 	switch op := in.attributes.Op; op {
 	case schema.ControlOp:
@@ -275,9 +286,9 @@ func (t *table) undecodable(b *batch, in *inbound, err error) error {
 	case needsPerson(err):
 		return err
 	case errors.Is(err, errNewer):
-		t.hold(in)
-		t.log.Error(EventMessageHeld, "table", t.name, "message_id", string(in.message.ID), "error", err,
-			"code", "wire_version", "fix", "upgrade cdc-sink to the version of cdc-publisher; the message is written then")
+		t.holdFor(in, &Error{"decode message", "wire_version", "upgrade cdc-sink to the version of cdc-publisher; the message is written then", err})
+	case errors.Is(err, errForeign):
+		t.holdFor(in, &Error{"decode message", "wrong_database", "give each database a topic and subscription of its own; correct pubsub.ordered of one of the two", err})
 	default:
 		// settle is called for it when the letter is stored.
 		b.refused = append(b.refused, refusal{change: change{in, wholeMessage}, code: "undecodable", reason: err.Error()})

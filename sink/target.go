@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,20 +17,35 @@ import (
 const findAgain = 10 * time.Second
 
 // add encodes c and takes its row into b. full says that c must go into another
-// batch, since it has another target.
+// batch, since it has another target or b has no room for it.
+func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *schema.Change) (full bool, err error) {
+	if c.Op != schema.Create && c.Op != schema.Update && c.Op != schema.Delete {
+		return false, unsupported(of.in, "op "+c.Op.String())
+	}
+	of.in.left.Add(1)
+	full, err = t.place(ctx, b, to, of, c)
+	if full || err != nil {
+		of.in.left.Add(-1) // it isn't the last: the message is still being decoded
+	}
+	return full, err
+}
+
+// place is add for a change that is counted in its message already.
 //
 // A delete whose table isn't there waits for the table's first complete row.
 // It can't make the table (it has the key's columns alone), and it mustn't be
 // dropped: a row of its key that is older and comes later, such as one that a
 // snapshot read before the delete, would stay for ever.
-func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *schema.Change) (full bool, err error) {
+func (t *table) place(ctx context.Context, b *batch, to **target, of change, c *schema.Change) (full bool, err error) {
 	if of.in.message.GivenBack() {
+		t.settle(of.in)
 		return false, nil
 	}
-	if c.Op != schema.Create && c.Op != schema.Update && c.Op != schema.Delete {
-		return false, unsupported(of.in, "op "+c.Op.String())
-	}
 	p, err := t.plan(ctx, c)
+	if no, ok := errors.AsType[*unplannable](err); ok {
+		t.holdFor(of.in, no.coded)
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
@@ -42,15 +58,18 @@ func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *sc
 	} else if *to != p.target {
 		return true, nil
 	}
-	of.in.left.Add(1)
 	from := len(b.arena)
 	arena, refused := p.AppendRow(b.arena, c)
-	b.arena = arena
+	size := len(arena) - from
 	switch {
-	case refused == nil && len(arena)-from > storagewrite.MaxRequestBytes/2:
+	case refused == nil && size > storagewrite.MaxRequestBytes:
 		b.arena = arena[:from]
-		b.refused = append(b.refused, refusal{change: of, code: string(storagewrite.RowTooLarge), reason: fmt.Sprintf("row of %d bytes", len(arena)-from)})
+		b.refused = append(b.refused, refusal{change: of, code: string(storagewrite.RowTooLarge), reason: fmt.Sprintf("row of %d bytes", size)})
+	case refused == nil && from > 0 && len(arena) > storagewrite.MaxRequestBytes:
+		b.arena = arena[:from]
+		return true, nil
 	case refused == nil:
+		b.arena = arena
 		b.add(of, c, from)
 	case refused.Reason == storagewrite.UnchangedTOAST && c.RowGone:
 		// Its delete follows: nothing to write, and it hides nothing.
@@ -67,33 +86,46 @@ func (t *table) waitForTable(of change) {
 	if len(t.waiting) == 0 {
 		t.log.Warn(EventDeleteWaits, "table", t.name)
 	}
-	of.in.left.Add(1)
 	t.hold(of.in)
 	t.waiting = append(t.waiting, of)
 	t.asked = t.now()
 }
 
-// takeWaiting takes the waiting deletes into b once their table is there.
-func (t *table) takeWaiting(ctx context.Context, b *batch, to **target) error {
+// takeWaiting takes waiting deletes into b once their table is there, as many as
+// b has room for.
+func (t *table) takeWaiting(ctx context.Context, b *batch, to **target) (full bool, err error) {
 	if len(t.waiting) == 0 || t.target == nil && t.now().Sub(t.asked) < findAgain {
-		return nil
+		return false, nil
 	}
 	waiting := t.waiting
 	t.waiting = nil
-	for _, of := range waiting {
-		var failed error
-		err := eachChange(of.in, func(i int, c *schema.Change) bool {
-			if i == of.index {
-				of.in.left.Add(-1) // add counts it again
-				_, failed = t.add(ctx, b, to, of, c)
+	defer func() { t.waiting = append(waiting, t.waiting...) }()
+	for len(waiting) > 0 && !full {
+		in, taken := waiting[0].in, 0
+		failed := eachChange(in, func(i int, c *schema.Change) bool {
+			if i != waiting[taken].index {
+				return true
 			}
-			return i < of.index
+			if full = t.isFull(b); !full {
+				full, err = t.place(ctx, b, to, waiting[taken], c)
+			}
+			if full || err != nil {
+				return false
+			}
+			taken++
+			return taken < len(waiting) && waiting[taken].in == in
 		})
-		if err != nil || failed != nil {
-			return fmt.Errorf("write a delete that waited for its table: %w", first(failed, err))
+		waiting = waiting[taken:]
+		if err = first(err, failed); err != nil {
+			return false, fmt.Errorf("write a delete that waited for its table: %w", err)
 		}
 	}
-	return nil
+	return full, nil
+}
+
+// isFull reports whether b has all that goes into one append.
+func (t *table) isFull(b *batch) bool {
+	return len(b.rows)+len(b.refused) >= t.cfg.BatchRows || len(b.arena) >= t.cfg.BatchBytes
 }
 
 func first(errs ...error) error {
@@ -133,6 +165,9 @@ func (t *table) plan(ctx context.Context, c *schema.Change) (*planned, error) {
 // new one, after BigQuery's table was made or checked. What may heal is repeated.
 func (t *table) find(ctx context.Context, c *schema.Change) (*target, error) {
 	want, err := t.destinations.Plan(c.Table)
+	if no, ok := errors.AsType[coded](err); ok {
+		return nil, &unplannable{no}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +216,14 @@ func (t *table) newTarget(d *tables.Destination) (*target, error) {
 	if err != nil {
 		return nil, &Error{"lay out rows of " + d.Path(), "layout", "report it", err}
 	}
-	// The stream of the old target may have appends in flight: it is closed when
-	// it has been idle.
+	// What only part of this table was known for, as after a delete, goes this way
+	// too from now on. The stream of the old target may have appends in flight: it
+	// is closed when it has been idle.
+	for of, p := range t.plans {
+		if d.Covers(p.target.destination) {
+			delete(t.plans, of)
+		}
+	}
 	t.target = &target{destination: d, layout: layout, stream: t.stream(layout)}
 	return t.target, nil
 }

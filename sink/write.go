@@ -8,6 +8,7 @@ import (
 
 	"github.com/googleapis/gax-go/v2"
 
+	"cdc/sink/deadletter"
 	"cdc/sink/storagewrite"
 )
 
@@ -62,6 +63,7 @@ func (w *write) withoutGivenBack(rows []int) []int {
 	kept := rows[:0]
 	for _, r := range rows {
 		for r >= 0 && w.batch.rows[r].in.message.GivenBack() {
+			w.settle(w.batch.rows[r].in)
 			r = w.batch.rows[r].hidden
 		}
 		if r >= 0 {
@@ -96,16 +98,15 @@ func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err err
 			half := len(rows) / 2
 			return [][]int{rows[half:], rows[:half]}, nil
 		}
-		return w.refused(ctx, rows, []int{0})
-	case storagewrite.Missing:
-		there, err := w.destinations.Exists(ctx, w.target.destination)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case needsPerson(err):
+		// The table may be what is wrong: then every row would be refused.
+		if sound, err := w.tableIsSound(ctx, failure); err != nil {
 			return nil, err
-		case err == nil && !there:
-			return nil, failure
+		} else if sound {
+			return w.refused(ctx, rows, []int{0})
+		}
+	case storagewrite.Missing:
+		if _, err := w.tableIsSound(ctx, failure); err != nil {
+			return nil, err
 		}
 	case storagewrite.Stop:
 		return nil, failure
@@ -113,6 +114,23 @@ func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err err
 		w.unanswered = true
 	}
 	return [][]int{rows}, w.pause(ctx, rows, failure)
+}
+
+// tableIsSound looks at the table after failure. It is sound if it is there and
+// takes our rows; false without an error if BigQuery doesn't say.
+func (w *write) tableIsSound(ctx context.Context, failure *storagewrite.AppendError) (bool, error) {
+	there, err := w.destinations.Exists(ctx, w.target.destination)
+	switch {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case needsPerson(err):
+		return false, err
+	case err != nil:
+		return false, nil
+	case !there && failure.Verdict == storagewrite.Missing:
+		return false, failure
+	}
+	return there, nil
 }
 
 // written settles rows and all that they hid.
@@ -186,6 +204,9 @@ func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
 func (w *write) send(ctx context.Context, refused []refusal) error {
 	w.setPhase(phaseDeadLetter)
 	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
+		if why, ok := errors.AsType[coded](err); ok && why.Code() == deadletter.CodeTooLarge {
+			return w.sendOneByOne(ctx, refused, why)
+		}
 		return err
 	}
 	w.stats.deadLetters.Add(int64(len(refused)))
@@ -196,6 +217,21 @@ func (w *write) send(ctx context.Context, refused []refusal) error {
 	}
 	for code, n := range byCode {
 		w.log.Warn(EventDeadLetter, "table", w.name, "error_code", code, "changes", n)
+	}
+	return nil
+}
+
+// sendOneByOne sends what was refused when the letters of some are larger than a
+// message may be: those are held.
+func (w *write) sendOneByOne(ctx context.Context, refused []refusal, why coded) error {
+	if len(refused) == 1 {
+		w.holdFor(refused[0].in, why)
+		return nil
+	}
+	for i := range refused {
+		if err := w.send(ctx, refused[i:i+1]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

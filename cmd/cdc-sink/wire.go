@@ -35,6 +35,7 @@ const stopGrace = 20 * time.Second
 func sinkConfig(cfg *config.Config) sink.Config {
 	p, b := &cfg.PubSub, &cfg.BigQuery
 	return sink.Config{
+		Database: cfg.Database,
 		Pull: pull.Config{
 			Subscription: fmt.Sprintf("projects/%s/subscriptions/%s", p.Project, p.Ordered.Subscription),
 			Streams:      1,

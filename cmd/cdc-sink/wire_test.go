@@ -46,6 +46,7 @@ log: {progress: 16s}
 		t.Fatal(err)
 	}
 	want := sink.Config{
+		Database: "shop",
 		Pull: pull.Config{
 			Subscription: "projects/project-1/subscriptions/the-subscription",
 			Streams:      1, MaxMessages: 11, MaxBytes: 17 << 20, Lease: 12 * time.Second, MaxLease: 13 * time.Hour,

@@ -74,7 +74,7 @@ func (l *Letter) message(subscription string) (*pubsub.Message, error) {
 	}
 	if size > maxMessageBytes {
 		return nil, &Error{
-			fmt.Sprintf("dead letter of message %s has %d bytes", l.MessageID, size), "dead_letter_too_large",
+			fmt.Sprintf("dead letter of message %s has %d bytes", l.MessageID, size), CodeTooLarge,
 			"keep the message by seeking a second subscription, then leave out the column that makes the row so large", nil,
 		}
 	}

@@ -32,6 +32,9 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v", e.what, e.err)
 }
 
+// CodeTooLarge is the code of an error that is about one letter alone.
+const CodeTooLarge = "dead_letter_too_large"
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
@@ -155,7 +158,7 @@ func (s *Sender) Check(ctx context.Context) error {
 // fatal returns an Error if err is an answer that time doesn't heal, else nil.
 func fatal(what string, err error) error {
 	if errors.Is(err, pubsub.ErrOversizedMessage) {
-		return &Error{what, "dead_letter_too_large", "see which column makes the row so large and leave it out", err}
+		return &Error{what, CodeTooLarge, "see which column makes the row so large and leave it out", err}
 	}
 	switch status.Code(err) {
 	case codes.NotFound:

@@ -150,7 +150,7 @@ func arrayAsJSON(base string) appendValue {
 			case !more:
 				out = append(out, ']')
 				e.scratch = out
-				return appendJSON(e, dst, tag, out)
+				return appendJSONText(e, dst, tag, out)
 			}
 			if len(out) > 1 {
 				out = append(out, ',')

@@ -65,7 +65,7 @@ func classify(response *storagepb.AppendRowsResponse, err error) *AppendError {
 		}
 	}
 	e.reopen = e.reopen || response == nil
-	e.err = redact(err)
+	e.err = redact(err, response)
 	return e
 }
 
@@ -136,9 +136,10 @@ type redacted struct{ code codes.Code }
 func (r redacted) Error() string { return "BigQuery answered " + r.code.String() }
 
 // redact keeps what names a row out of logs and errors: BigQuery's text about an
-// invalid argument quotes values.
-func redact(err error) error {
-	if code := status.Code(err); code == codes.InvalidArgument {
+// invalid argument, a value out of range or a row quotes values.
+func redact(err error, response *storagepb.AppendRowsResponse) error {
+	code := status.Code(err)
+	if code == codes.InvalidArgument || code == codes.OutOfRange || len(response.GetRowErrors()) > 0 {
 		return redacted{code}
 	}
 	return err

@@ -1,6 +1,10 @@
 package storagewrite
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -8,11 +12,87 @@ import (
 // (https://cloud.google.com/bigquery/docs/reference/standard-sql/data-types#json_type).
 const maxJSONNesting = 500
 
+// appendJSON is for jsonb, which has no name twice in an object.
 func appendJSON(_ *encoder, dst, tag, b []byte) ([]byte, Code) {
 	if code := checkJSON(b); code != "" {
 		return dst, code
 	}
 	return appendText(nil, dst, tag, b)
+}
+
+// appendJSONText is for json, which is kept as it was written: of members with
+// one name Postgres reads the last, BigQuery keeps the first.
+func appendJSONText(e *encoder, dst, tag, b []byte) ([]byte, Code) {
+	if dst, code := appendJSON(e, dst, tag, b); code != "" || !e.names.twice(b) {
+		return dst, code
+	}
+	return dst, JSONDuplicate
+}
+
+// memberNames finds names that an object has twice. Names of the objects that
+// are open lie one object behind the other; it keeps its space for the next value.
+type memberNames struct {
+	names [][]byte
+	open  []int // for each open bracket where its names begin
+}
+
+func (m *memberNames) twice(b []byte) bool {
+	m.names, m.open = m.names[:0], m.open[:0]
+	defer m.release()
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c == '"':
+			end := stringEnd(b, i)
+			if at := afterSpace(b, end); at < len(b) && b[at] == ':' {
+				m.names = append(m.names, memberName(b[i:end]))
+			}
+			i = end
+			continue
+		case c == '{' || c == '[':
+			m.open = append(m.open, len(m.names))
+		case (c == '}' || c == ']') && len(m.open) > 0:
+			from := m.open[len(m.open)-1]
+			names := m.names[from:]
+			slices.SortFunc(names, bytes.Compare)
+			for n := 1; n < len(names); n++ {
+				if bytes.Equal(names[n-1], names[n]) {
+					return true
+				}
+			}
+			m.names, m.open = m.names[:from], m.open[:len(m.open)-1]
+		}
+		i++
+	}
+	return false
+}
+
+// release lets the value go, and the space that a huge one needed.
+func (m *memberNames) release() {
+	if clear(m.names[:cap(m.names)]); cap(m.names) > maxKeptNames {
+		m.names = nil
+	}
+}
+
+const maxKeptNames = 1024
+
+// memberName returns what the quoted name is without its escapes.
+func memberName(quoted []byte) []byte {
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') < 0 {
+		return name
+	}
+	var s string
+	if json.Unmarshal(quoted, &s) != nil {
+		return name
+	}
+	return []byte(s)
+}
+
+func afterSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
 }
 
 // checkJSON finds what BigQuery's JSON type would change or refuse: integers

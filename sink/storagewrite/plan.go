@@ -34,7 +34,10 @@ type appendValue func(e *encoder, dst, tag, text []byte) ([]byte, Code)
 
 // encoder is scratch space for values that aren't written as they come: for the
 // whole value, and for the element of an array that it is made from.
-type encoder struct{ scratch, element []byte }
+type encoder struct {
+	scratch, element []byte
+	names            memberNames
+}
 
 // Plan returns the plan for t's rows. t may be the Table of a Delete, which has
 // the key's columns alone: then only its deletes can be encoded. It returns an
@@ -154,9 +157,13 @@ func valueEncoder(dest Column, pt schema.Type) (appendValue, protowire.Type, err
 	case "TIMESTAMP":
 		scalar, wire = appendTimestamp, protowire.VarintType
 	case "JSON":
-		scalar = appendJSON
-		if base == "hstore" {
+		switch base {
+		case "jsonb":
+			scalar = appendJSON
+		case "hstore":
 			scalar = appendHstore
+		default:
+			scalar = appendJSONText
 		}
 	default:
 		return nil, 0, fmt.Errorf("no encoding for type %s", dest.Type)

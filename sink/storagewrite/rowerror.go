@@ -13,6 +13,7 @@ const (
 	NumericRange     Code = "numeric_range"      // more than the type holds
 	NumericNotFinite Code = "numeric_not_finite" // NaN or an infinity
 	JSONInteger      Code = "json_integer"       // beyond 64 bit: it would lose digits
+	JSONDuplicate    Code = "json_duplicate"     // a name twice in an object: only the first would be kept
 	JSONNesting      Code = "json_nesting"       // deeper than 500
 	DateRange        Code = "date_range"         // outside the years 0001 to 9999
 	DateInfinity     Code = "date_infinity"      // infinity or -infinity

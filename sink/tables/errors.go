@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
+	"cloud.google.com/go/bigquery"
 	"google.golang.org/api/googleapi"
 )
 
@@ -39,25 +41,18 @@ func refuse(code, fix, format string, args ...any) error {
 }
 
 // classify turns an answer of BigQuery that time doesn't heal into an *Error.
-// All else is worth a retry: 5xx, 429, 409 and 412 of a race, quotas (403 with
-// such a reason, https://cloud.google.com/bigquery/docs/error-messages), a
-// broken connection.
+// All else is worth a retry: 5xx, 429, 409 and 412 of a race, what heals says
+// of quotas and failed jobs, a broken connection.
 func classify(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	api, ok := errors.AsType[*googleapi.Error](err)
-	if !ok || errors.Is(err, context.Canceled) {
+	code, reasons := answer(err)
+	if code == 0 || errors.Is(err, context.Canceled) || slices.ContainsFunc(reasons, heals) {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	switch api.Code {
+	switch code {
 	case http.StatusForbidden:
-		for _, e := range api.Errors {
-			switch e.Reason {
-			case "rateLimitExceeded", "quotaExceeded", "jobRateLimitExceeded":
-				return fmt.Errorf("%s: %w", what, err)
-			}
-		}
 		return &Error{what, "bigquery_permission", "grant roles/bigquery.dataEditor on the dataset and roles/bigquery.jobUser on the project to the account of cdc-sink", err}
 	case http.StatusUnauthorized:
 		return &Error{what, "bigquery_credentials", "give cdc-sink valid Google credentials", err}
@@ -68,6 +63,39 @@ func classify(what string, err error) error {
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}
+}
+
+// answer returns the HTTP status and the reasons of BigQuery's answer; of a job
+// that failed, the status that its reason has. It returns 0 if err is neither.
+func answer(err error) (code int, reasons []string) {
+	if api, ok := errors.AsType[*googleapi.Error](err); ok {
+		for _, e := range api.Errors {
+			reasons = append(reasons, e.Reason)
+		}
+		return api.Code, reasons
+	}
+	job, ok := errors.AsType[*bigquery.Error](err)
+	if !ok {
+		return 0, nil
+	}
+	switch job.Reason {
+	case "accessDenied", "billingNotEnabled":
+		code = http.StatusForbidden
+	case "invalid", "invalidQuery", "resourceInUse":
+		code = http.StatusBadRequest
+	}
+	return code, []string{job.Reason}
+}
+
+// heals says which reasons go away by themselves, whatever the status: those of
+// jobs come with 400 (https://cloud.google.com/bigquery/docs/error-messages).
+func heals(reason string) bool {
+	switch reason {
+	case "rateLimitExceeded", "quotaExceeded", "jobRateLimitExceeded", "backendError", "internalError",
+		"jobBackendError", "jobInternalError", "tableUnavailable", "timeout":
+		return true
+	}
+	return false
 }
 
 // status returns the HTTP status of BigQuery's answer, 0 if err is none.

@@ -227,15 +227,16 @@ func staleness(md *bigquery.TableMetadata) time.Duration {
 	return md.MaxStaleness.ToDuration()
 }
 
-// Exists reports whether the table is there, for a stream that got NOT_FOUND:
-// right after a create that is normal for a while.
+// Exists reports whether the table is there, for a stream that got NOT_FOUND
+// (right after a create that is normal for a while) or was refused. It returns an
+// *Error if the table was changed and can't take d's rows any more.
 func (t *Tables) Exists(ctx context.Context, d *Destination) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	_, err := t.table(d).Metadata(ctx)
+	md, err := t.table(d).Metadata(ctx)
 	switch {
 	case err == nil:
-		return true, nil
+		return true, d.fits(md)
 	case status(err) == http.StatusNotFound:
 		return false, nil
 	default:
