@@ -288,7 +288,7 @@ func (s *Sink) Ready() error {
 	case c.OpenStreams == 0:
 		return errors.New("no stream is open")
 	case c.OldestHeld > stuckAfter && time.Since(time.Unix(0, s.moved.Load())) > stuckAfter:
-		return fmt.Errorf("nothing was written for %s, waiting for %s", stuckAfter, s.waitingFor(c.Outstanding, c.OpenStreams))
+		return fmt.Errorf("nothing was written for %s, waiting for %s", stuckAfter, s.waitingFor(c))
 	}
 	return nil
 }

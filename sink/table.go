@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/googleapis/gax-go/v2"
@@ -62,7 +61,7 @@ type table struct {
 	name  string
 	queue *queue
 	brake brake
-	phase atomic.Int32
+	waits waits
 
 	// The rest belongs to the goroutine of run.
 	decoder schema.Decoder
@@ -130,30 +129,27 @@ func (t *table) run(ctx context.Context) {
 func (t *table) gather(ctx context.Context) (*batch, *target, error) {
 	b := newBatch(t.arena())
 	var to *target
-	for len(b.rows)+len(b.refused) < t.cfg.BatchRows && len(b.arena) < t.cfg.BatchBytes {
-		if err := t.takeWaiting(ctx, b, &to); err != nil {
-			return nil, nil, err
+	for b.count() < t.cfg.BatchRows && len(b.arena) < t.cfg.BatchBytes {
+		full, err := t.takeWaiting(ctx, b, &to)
+		if full || err != nil {
+			return b, to, err
 		}
 		ready, err := t.decode(ctx, b)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !ready {
-			if b.empty() {
+			if b.count() == 0 {
 				if err := t.wait(ctx); err != nil {
 					return nil, nil, err
 				}
 				continue
 			}
-			break
+			return b, to, nil
 		}
 		of := change{t.current, t.next - 1}
-		full, err := t.add(ctx, b, &to, of, &t.change)
-		if err != nil {
-			return nil, nil, err
-		}
-		if full {
-			break
+		if full, err = t.add(ctx, b, &to, of, &t.change); full || err != nil {
+			return b, to, err
 		}
 		t.pending = false
 	}
@@ -172,9 +168,9 @@ func (t *table) arena() []byte {
 // wait blocks until the queue has something, or until it is time to look again
 // for the table of a waiting delete.
 func (t *table) wait(ctx context.Context) error {
-	t.setPhase(phaseIdle)
 	var again <-chan time.Time
 	if len(t.waiting) > 0 {
+		defer t.waits.begin(phaseTable)()
 		again = time.After(findAgain)
 	}
 	select {

@@ -16,7 +16,7 @@ import (
 const findAgain = 10 * time.Second
 
 // add encodes c and takes its row into b. full says that c must go into another
-// batch, since it has another target.
+// batch, since it has another target or b would hold too many bytes with it.
 //
 // A delete whose table isn't there waits for the table's first complete row.
 // It can't make the table (it has the key's columns alone), and it mustn't be
@@ -42,14 +42,20 @@ func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *sc
 	} else if *to != p.target {
 		return true, nil
 	}
-	of.in.left.Add(1)
 	from := len(b.arena)
 	arena, refused := p.AppendRow(b.arena, c)
-	b.arena = arena
+	size := len(arena) - from
 	switch {
-	case refused == nil && len(arena)-from > storagewrite.MaxRequestBytes/2:
-		b.arena = arena[:from]
-		b.refused = append(b.refused, refusal{change: of, code: string(storagewrite.RowTooLarge), reason: fmt.Sprintf("row of %d bytes", len(arena)-from)})
+	case refused == nil && size <= storagewrite.MaxRequestBytes && len(arena) > t.cfg.BatchBytes && from > 0:
+		b.arena = arena[:from] // it grew for nothing, once a batch
+		return true, nil
+	case refused == nil && size > storagewrite.MaxRequestBytes:
+		arena = arena[:from]
+		refused = &storagewrite.RowError{Reason: storagewrite.RowTooLarge}
+	}
+	b.arena = arena
+	of.in.left.Add(1)
+	switch {
 	case refused == nil:
 		b.add(of, c, from)
 	case refused.Reason == storagewrite.UnchangedTOAST && c.RowGone:
@@ -73,27 +79,33 @@ func (t *table) waitForTable(of change) {
 	t.asked = t.now()
 }
 
-// takeWaiting takes the waiting deletes into b once their table is there.
-func (t *table) takeWaiting(ctx context.Context, b *batch, to **target) error {
+// takeWaiting takes the waiting deletes into b once their table is there. full
+// says that those that are left must go into another batch.
+func (t *table) takeWaiting(ctx context.Context, b *batch, to **target) (full bool, err error) {
 	if len(t.waiting) == 0 || t.target == nil && t.now().Sub(t.asked) < findAgain {
-		return nil
+		return false, nil
 	}
 	waiting := t.waiting
 	t.waiting = nil
-	for _, of := range waiting {
+	for n, of := range waiting {
+		full = b.count() >= t.cfg.BatchRows
 		var failed error
 		err := eachChange(of.in, func(i int, c *schema.Change) bool {
-			if i == of.index {
-				of.in.left.Add(-1) // add counts it again
-				_, failed = t.add(ctx, b, to, of, c)
+			if i == of.index && !full {
+				full, failed = t.add(ctx, b, to, of, c)
 			}
 			return i < of.index
 		})
-		if err != nil || failed != nil {
-			return fmt.Errorf("write a delete that waited for its table: %w", first(failed, err))
+		switch {
+		case err != nil || failed != nil:
+			return false, fmt.Errorf("write a delete that waited for its table: %w", first(failed, err))
+		case full:
+			t.waiting = append(t.waiting, waiting[n:]...)
+			return true, nil
 		}
+		t.settle(of.in) // add has counted it anew
 	}
-	return nil
+	return false, nil
 }
 
 func first(errs ...error) error {
@@ -139,7 +151,7 @@ func (t *table) find(ctx context.Context, c *schema.Change) (*target, error) {
 	if t.target != nil && t.target.destination.Covers(want) {
 		return t.target, nil
 	}
-	t.setPhase(phaseTable)
+	defer t.waits.begin(phaseTable)()
 	backoff := t.backoff
 	for {
 		d, found, err := t.destination(ctx, c)

@@ -74,7 +74,7 @@ func (w *write) withoutGivenBack(rows []int) []int {
 // attempt appends rows once and returns the rows that are to be appended next,
 // in groups, the last group first.
 func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err error) {
-	w.setPhase(phaseBigQuery)
+	defer w.waits.begin(phaseBigQuery)()
 	err = w.target.stream.Append(ctx, w.batch.wire(make([][]byte, 0, len(rows)), rows))
 	w.stats.batches.Add(1)
 	if err == nil {
@@ -184,7 +184,7 @@ func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
 }
 
 func (w *write) send(ctx context.Context, refused []refusal) error {
-	w.setPhase(phaseDeadLetter)
+	defer w.waits.begin(phaseDeadLetter)()
 	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (w *write) send(ctx context.Context, refused []refusal) error {
 const heldRetry = 30 * time.Second
 
 func (w *write) heldPause(ctx context.Context, refused int) error {
-	w.setPhase(phaseHeld)
+	defer w.waits.begin(phaseHeld)()
 	w.log.Error(EventTableHeld, "table", w.name, "refused_rows", refused, "code", "table_held",
 		"fix", "see the dead letters of the table for the reason; its messages stay in the subscription until an append works again or cdc-sink is restarted")
 	return gax.Sleep(ctx, heldRetry)
