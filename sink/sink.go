@@ -221,12 +221,13 @@ func (s *Sink) table(schemaName, name []byte) *table {
 func (s *Sink) host() *host {
 	return &host{
 		cfg: s.cfg, log: s.log, destinations: s.tables, letters: s.letters, stats: &s.stats,
-		stream:  func(l *storagewrite.Layout) appender { return s.writer.Stream(l) },
-		done:    s.settled,
-		hold:    s.hold,
-		stop:    s.stop,
-		backoff: gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
-		now:     time.Now,
+		stream:    func(l *storagewrite.Layout) appender { return s.writer.Stream(l) },
+		done:      s.settled,
+		hold:      s.hold,
+		givenBack: func(in *inbound) bool { return in.message.GivenBack() },
+		stop:      s.stop,
+		backoff:   gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
+		now:       time.Now,
 	}
 }
 

@@ -43,9 +43,10 @@ type host struct {
 	destinations destinations
 	letters      letters
 	stream       func(*storagewrite.Layout) appender
-	done         func(*inbound) // everything in it is settled
-	hold         func(*inbound) // it won't be settled
-	stop         func(error)    // ends the sink: a person must act
+	done         func(*inbound)      // everything in it is settled
+	hold         func(*inbound)      // it won't be settled
+	givenBack    func(*inbound) bool // it comes again and mustn't be written any more
+	stop         func(error)         // ends the sink: a person must act
 	stats        *stats
 	backoff      gax.Backoff
 	now          func() time.Time

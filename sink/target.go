@@ -23,7 +23,7 @@ const findAgain = 10 * time.Second
 // dropped: a row of its key that is older and comes later, such as one that a
 // snapshot read before the delete, would stay for ever.
 func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *schema.Change) (full bool, err error) {
-	if of.in.message.GivenBack() {
+	if t.givenBack(of.in) {
 		return false, nil
 	}
 	if c.Op != schema.Create && c.Op != schema.Update && c.Op != schema.Delete {

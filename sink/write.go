@@ -61,7 +61,7 @@ func (w *write) run(ctx context.Context) error {
 func (w *write) withoutGivenBack(rows []int) []int {
 	kept := rows[:0]
 	for _, r := range rows {
-		for r >= 0 && w.batch.rows[r].in.message.GivenBack() {
+		for r >= 0 && w.givenBack(w.batch.rows[r].in) {
 			r = w.batch.rows[r].hidden
 		}
 		if r >= 0 {
