@@ -297,3 +297,19 @@ func TestAcksInOrderAt1024Keys(t *testing.T) {
 	}
 	t.Logf("%+v", s.Stats())
 }
+
+// A stop writes and acks what was received, however long BigQuery takes within
+// the grace.
+func TestStopWritesAndAcks(t *testing.T) {
+	w := newWorld(t, 13, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
+	w.bigquery.Inject(bigquerytest.Fault{Kind: bigquerytest.FaultSlow, Delay: 300 * time.Millisecond})
+	s := w.start()
+	for i := range 10 {
+		w.send(w.order(strconv.Itoa(i), "x", 100+i, schema.Create))
+	}
+	w.eventually("received", func() bool { return s.Stats().Messages == 10 })
+	must(t, s.stop())
+	if acks, rows := w.pubsub.Counters().Acks, len(w.titles()); acks != 10 || rows != 10 {
+		t.Errorf("%d acks and %d rows after the stop, want 10 and 10", acks, rows)
+	}
+}
