@@ -266,7 +266,9 @@ func TestDeleteBeforeItsTable(t *testing.T) {
 	if got := w.titles(); len(got) != 1 || got["2"] != "x" {
 		t.Errorf("%v, want the row of key 2 alone", got)
 	}
-	// Another sink finds the table, though a delete comes first.
+	// Another sink finds the table, though a delete comes first. It isn't sent
+	// before the first sink's stream has ended, or it would be leased to that one.
+	w.eventually("no stream", func() bool { return w.pubsub.Counters().StreamsOpen == 0 })
 	s = w.start()
 	w.send(w.order("2", "", 300, schema.Delete))
 	w.settled(s.Sink)

@@ -29,6 +29,23 @@ func TestBatchBytes(t *testing.T) {
 	}
 }
 
+// Nor more than batch.rows.
+func TestBatchRows(t *testing.T) {
+	w := newWorld(t, 14, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
+	w.cfg.BatchRows = 4
+	var changes []*schema.Change
+	for i := range 10 {
+		changes = append(changes, w.order(strconv.Itoa(i), "x", 100+i, schema.Create))
+	}
+	w.send(changes...)
+	s := w.start()
+	w.settled(s.Sink)
+	must(t, s.stop())
+	if st := s.Stats(); st.Rows != 10 || st.Batches != 3 {
+		t.Errorf("%d rows in %d requests, want 10 in 3", st.Rows, st.Batches)
+	}
+}
+
 // A row of nearly a request's size is written, and a larger one is a dead letter.
 func TestLargeRows(t *testing.T) {
 	w := newWorld(t, 11, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
