@@ -27,6 +27,7 @@ type Config struct {
 	WindowBytes     int64         // in flight to the publisher; 256 MiB
 	StopTimeout     time.Duration // how long Run waits for acceptance when it is asked to stop; 20 s
 	ProgressEvery   time.Duration // between two progress lines; 30 s
+	ProgressMore    func() []any  // what else each progress line says, as slog's key-value pairs; nothing if nil
 	ApplicationName string        // in pg_stat_activity; cdc-publisher
 	SenderTimeout   time.Duration // wal_sender_timeout of our sessions; 60 s
 	DecodingBytes   int64         // logical_decoding_work_mem of our sessions; 64 MiB

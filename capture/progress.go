@@ -82,8 +82,14 @@ func (c *Capture) progress(ctx context.Context) {
 		case <-ticker.C:
 		}
 		n := c.Counters()
-		c.cfg.Log.InfoContext(ctx, EventProgress, "waiting_for", n.WaitingFor.String(), "changes", n.Changes, "transactions", n.Transactions,
+		line := []any{
+			"waiting_for", n.WaitingFor.String(), "changes", n.Changes, "transactions", n.Transactions,
 			"in_flight_messages", n.InFlight, "in_flight_bytes", n.InFlightSize,
-			"unconfirmed_bytes", int64(n.Received)-int64(n.Confirmed), "received", n.Received.String(), "confirmed", n.Confirmed.String())
+			"unconfirmed_bytes", int64(n.Received) - int64(n.Confirmed), "received", n.Received.String(), "confirmed", n.Confirmed.String(),
+		}
+		if c.cfg.ProgressMore != nil {
+			line = append(line, c.cfg.ProgressMore()...)
+		}
+		c.cfg.Log.InfoContext(ctx, EventProgress, line...)
 	}
 }

@@ -91,4 +91,5 @@ func (b *batch) wire(dst [][]byte, rows []int) [][]byte {
 	return dst
 }
 
-func (b *batch) empty() bool { return len(b.rows) == 0 && len(b.refused) == 0 }
+// count returns the number of changes in it.
+func (b *batch) count() int { return len(b.rows) + len(b.refused) }

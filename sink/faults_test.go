@@ -266,7 +266,9 @@ func TestDeleteBeforeItsTable(t *testing.T) {
 	if got := w.titles(); len(got) != 1 || got["2"] != "x" {
 		t.Errorf("%v, want the row of key 2 alone", got)
 	}
-	// Another sink finds the table, though a delete comes first.
+	// Another sink finds the table, though a delete comes first. It isn't sent
+	// before the first sink's stream has ended, or it would be leased to that one.
+	w.eventually("no stream", func() bool { return w.pubsub.Counters().StreamsOpen == 0 })
 	s = w.start()
 	w.send(w.order("2", "", 300, schema.Delete))
 	w.settled(s.Sink)
@@ -296,4 +298,20 @@ func TestAcksInOrderAt1024Keys(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", s.Stats())
+}
+
+// A stop writes and acks what was received, however long BigQuery takes within
+// the grace.
+func TestStopWritesAndAcks(t *testing.T) {
+	w := newWorld(t, 13, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
+	w.bigquery.Inject(bigquerytest.Fault{Kind: bigquerytest.FaultSlow, Delay: 300 * time.Millisecond})
+	s := w.start()
+	for i := range 10 {
+		w.send(w.order(strconv.Itoa(i), "x", 100+i, schema.Create))
+	}
+	w.eventually("received", func() bool { return s.Stats().Messages == 10 })
+	must(t, s.stop())
+	if acks, rows := w.pubsub.Counters().Acks, len(w.titles()); acks != 10 || rows != 10 {
+		t.Errorf("%d acks and %d rows after the stop, want 10 and 10", acks, rows)
+	}
 }

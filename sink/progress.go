@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"cdc/sink/pull"
 )
 
 // stats are totals since the start; latency is of the present interval.
@@ -40,58 +42,87 @@ func (s *Sink) Stats() Stats {
 }
 
 // phase is what a table waits for, in the order in which it matters.
-type phase = int32
+type phase int
 
 const (
-	phaseIdle phase = iota
-	phaseBigQuery
+	phaseBigQuery phase = iota
 	phaseTable
 	phaseDeadLetter
 	phaseHeld
+	phases
 )
 
-// The values of waiting_for in the progress line.
-var phaseNames = [...]string{"messages", "bigquery", "table", "dead_letter", "held"}
+// The values of waiting_for in the progress line; EventProgress says what they mean.
+var phaseNames = [phases]string{"bigquery", "table", "dead_letter", "held"}
 
 const (
-	waitingForAcks   = "acks"
-	waitingForStream = "stream" // no stream is open
+	waitingForMessages = "messages"
+	waitingForAcks     = "acks"
+	waitingForStream   = "stream"
 )
 
-func (t *table) setPhase(p phase) { t.phase.Store(p) }
+// waits counts what waits for each phase: a table's goroutine and its appends
+// wait at the same time, each for one thing or several.
+type waits [phases]atomic.Int32
+
+// begin says that one more waits for p, until end is called.
+func (w *waits) begin(p phase) (end func()) {
+	w[p].Add(1)
+	return func() { w[p].Add(-1) }
+}
+
+// worst returns the phase that matters most; ok is false if nothing waits.
+func (w *waits) worst() (p phase, ok bool) {
+	for p = phases - 1; p >= 0; p-- {
+		if w[p].Load() > 0 {
+			return p, true
+		}
+	}
+	return 0, false
+}
 
 // waitingFor says what the sink waits for: the worst of what its tables wait for.
-func (s *Sink) waitingFor(outstanding int, openStreams int64) string {
-	worst := phaseIdle
+func (s *Sink) waitingFor(c pull.Counters) string {
+	worst := phase(-1)
 	for _, t := range s.allTables() {
-		worst = max(worst, t.phase.Load())
+		if p, ok := t.waits.worst(); ok {
+			worst = max(worst, p)
+		}
 	}
 	switch {
-	case worst == phaseIdle && openStreams == 0:
-		return waitingForStream
-	case worst == phaseIdle && outstanding > 0:
-		return waitingForAcks
-	default:
+	case worst >= 0:
 		return phaseNames[worst]
+	case c.OpenStreams == 0:
+		return waitingForStream
+	case c.Unacked > 0:
+		return waitingForAcks
+	case c.Outstanding > 0 && s.waited.Load() == 0:
+		return phaseNames[phaseHeld]
+	default:
+		return waitingForMessages
 	}
 }
 
 // logProgress writes the progress line: totals since the start, and the time
-// from commit to stored of what was written since the last line.
+// from commit to stored of what was written since the last line, if anything was.
 func (s *Sink) logProgress() {
 	now := s.Stats()
 	s.stats.mu.Lock()
-	p50, p99 := s.stats.latency.quantile(0.50), s.stats.latency.quantile(0.99)
+	latency := s.stats.latency
 	s.stats.latency = histogram{}
 	s.stats.mu.Unlock()
 	c := s.puller.Counters()
-	s.log.Info(EventProgress,
+	line := []any{
+		"waiting_for", s.waitingFor(c),
 		"messages", now.Messages, "changes", now.Changes, "rows", now.Rows, "batches", now.Batches,
 		"write_retries", now.Retries, "redeliveries", now.Redelivered, "dead_letters", now.DeadLetters,
 		"acked_messages", now.Acked, "outstanding_messages", c.Outstanding, "outstanding_bytes", c.HeldBytes,
 		"oldest_held_ms", c.OldestHeld.Milliseconds(), "window_full", c.WindowIsFull,
-		"commit_to_stored_p50_ms", p50.Milliseconds(), "commit_to_stored_p99_ms", p99.Milliseconds(),
-		"waiting_for", s.waitingFor(c.Outstanding, c.OpenStreams))
+	}
+	if latency.total > 0 {
+		line = append(line, "commit_to_stored_p50_ms", latency.quantile(0.50).Milliseconds(), "commit_to_stored_p99_ms", latency.quantile(0.99).Milliseconds())
+	}
+	s.log.Info(EventProgress, line...)
 }
 
 // histogram counts durations in buckets an eighth of a power of two wide.

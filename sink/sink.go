@@ -222,12 +222,13 @@ func (s *Sink) table(schemaName, name []byte) *table {
 func (s *Sink) host() *host {
 	return &host{
 		cfg: s.cfg, log: s.log, destinations: s.tables, letters: s.letters, stats: &s.stats,
-		stream:  func(l *storagewrite.Layout) appender { return s.writer.Stream(l) },
-		done:    s.settled,
-		hold:    s.hold,
-		stop:    s.stop,
-		backoff: gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
-		now:     time.Now,
+		stream:    func(l *storagewrite.Layout) appender { return s.writer.Stream(l) },
+		done:      s.settled,
+		hold:      s.hold,
+		givenBack: func(in *inbound) bool { return in.message.GivenBack() },
+		stop:      s.stop,
+		backoff:   gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
+		now:       time.Now,
 	}
 }
 
@@ -289,7 +290,7 @@ func (s *Sink) Ready() error {
 	case c.OpenStreams == 0:
 		return errors.New("no stream is open")
 	case c.OldestHeld > stuckAfter && time.Since(time.Unix(0, s.moved.Load())) > stuckAfter:
-		return fmt.Errorf("nothing was written for %s, waiting for %s", stuckAfter, s.waitingFor(c.Outstanding, c.OpenStreams))
+		return fmt.Errorf("nothing was written for %s, waiting for %s", stuckAfter, s.waitingFor(c))
 	}
 	return nil
 }

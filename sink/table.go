@@ -44,9 +44,10 @@ type host struct {
 	destinations destinations
 	letters      letters
 	stream       func(*storagewrite.Layout) appender
-	done         func(*inbound) // everything in it is settled
-	hold         func(*inbound) // it won't be settled
-	stop         func(error)    // ends the sink: a person must act
+	done         func(*inbound)      // everything in it is settled
+	hold         func(*inbound)      // it won't be settled
+	givenBack    func(*inbound) bool // it comes again and mustn't be written any more
+	stop         func(error)         // ends the sink: a person must act
 	stats        *stats
 	backoff      gax.Backoff
 	now          func() time.Time
@@ -62,7 +63,7 @@ type table struct {
 	name  string
 	queue *queue
 	brake brake
-	phase atomic.Int32
+	waits waits
 	// holds is why the table holds messages; nil if it holds none.
 	holds atomic.Pointer[heldMessage]
 
@@ -133,31 +134,26 @@ func (t *table) gather(ctx context.Context) (*batch, *target, error) {
 	b := newBatch(t.arena())
 	var to *target
 	for !t.isFull(b) {
-		if full, err := t.takeWaiting(ctx, b, &to); err != nil {
-			return nil, nil, err
-		} else if full {
-			break
+		full, err := t.takeWaiting(ctx, b, &to)
+		if full || err != nil {
+			return b, to, err
 		}
 		ready, err := t.decode(ctx, b)
 		if err != nil {
 			return nil, nil, err
 		}
 		if !ready {
-			if b.empty() {
+			if b.count() == 0 {
 				if err := t.wait(ctx); err != nil {
 					return nil, nil, err
 				}
 				continue
 			}
-			break
+			return b, to, nil
 		}
 		of := change{t.current, t.next - 1}
-		full, err := t.add(ctx, b, &to, of, &t.change)
-		if err != nil {
-			return nil, nil, err
-		}
-		if full {
-			break
+		if full, err = t.add(ctx, b, &to, of, &t.change); full || err != nil {
+			return b, to, err
 		}
 		t.pending = false
 	}
@@ -176,9 +172,9 @@ func (t *table) arena() []byte {
 // wait blocks until the queue has something, or until it is time to look again
 // for the table of a waiting delete.
 func (t *table) wait(ctx context.Context) error {
-	t.setPhase(phaseIdle)
 	var again <-chan time.Time
 	if len(t.waiting) > 0 {
+		defer t.waits.begin(phaseTable)()
 		again = time.After(findAgain)
 	}
 	select {

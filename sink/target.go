@@ -37,7 +37,7 @@ func (t *table) add(ctx context.Context, b *batch, to **target, of change, c *sc
 // dropped: a row of its key that is older and comes later, such as one that a
 // snapshot read before the delete, would stay for ever.
 func (t *table) place(ctx context.Context, b *batch, to **target, of change, c *schema.Change) (full bool, err error) {
-	if of.in.message.GivenBack() {
+	if t.givenBack(of.in) {
 		t.settle(of.in)
 		return false, nil
 	}
@@ -65,8 +65,8 @@ func (t *table) place(ctx context.Context, b *batch, to **target, of change, c *
 	case refused == nil && size > storagewrite.MaxRequestBytes:
 		b.arena = arena[:from]
 		b.refused = append(b.refused, refusal{change: of, code: string(storagewrite.RowTooLarge), reason: fmt.Sprintf("row of %d bytes", size)})
-	case refused == nil && from > 0 && len(arena) > storagewrite.MaxRequestBytes:
-		b.arena = arena[:from]
+	case refused == nil && from > 0 && len(arena) > t.cfg.BatchBytes:
+		b.arena = arena[:from] // it grew for nothing, once a batch
 		return true, nil
 	case refused == nil:
 		b.arena = arena
@@ -125,7 +125,7 @@ func (t *table) takeWaiting(ctx context.Context, b *batch, to **target) (full bo
 
 // isFull reports whether b has all that goes into one append.
 func (t *table) isFull(b *batch) bool {
-	return len(b.rows)+len(b.refused) >= t.cfg.BatchRows || len(b.arena) >= t.cfg.BatchBytes
+	return b.count() >= t.cfg.BatchRows || len(b.arena) >= t.cfg.BatchBytes
 }
 
 func first(errs ...error) error {
@@ -174,7 +174,7 @@ func (t *table) find(ctx context.Context, c *schema.Change) (*target, error) {
 	if t.target != nil && t.target.destination.Covers(want) {
 		return t.target, nil
 	}
-	t.setPhase(phaseTable)
+	defer t.waits.begin(phaseTable)()
 	backoff := t.backoff
 	for {
 		d, found, err := t.destination(ctx, c)

@@ -62,7 +62,7 @@ func (w *write) run(ctx context.Context) error {
 func (w *write) withoutGivenBack(rows []int) []int {
 	kept := rows[:0]
 	for _, r := range rows {
-		for r >= 0 && w.batch.rows[r].in.message.GivenBack() {
+		for r >= 0 && w.givenBack(w.batch.rows[r].in) {
 			w.settle(w.batch.rows[r].in)
 			r = w.batch.rows[r].hidden
 		}
@@ -76,7 +76,7 @@ func (w *write) withoutGivenBack(rows []int) []int {
 // attempt appends rows once and returns the rows that are to be appended next,
 // in groups, the last group first.
 func (w *write) attempt(ctx context.Context, rows []int) (again [][]int, err error) {
-	w.setPhase(phaseBigQuery)
+	defer w.waits.begin(phaseBigQuery)()
 	err = w.target.stream.Append(ctx, w.batch.wire(make([][]byte, 0, len(rows)), rows))
 	w.stats.batches.Add(1)
 	if err == nil {
@@ -202,7 +202,7 @@ func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
 }
 
 func (w *write) send(ctx context.Context, refused []refusal) error {
-	w.setPhase(phaseDeadLetter)
+	defer w.waits.begin(phaseDeadLetter)()
 	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
 		if why, ok := errors.AsType[coded](err); ok && why.Code() == deadletter.CodeTooLarge {
 			return w.sendOneByOne(ctx, refused, why)
@@ -240,7 +240,7 @@ func (w *write) sendOneByOne(ctx context.Context, refused []refusal, why coded) 
 const heldRetry = 30 * time.Second
 
 func (w *write) heldPause(ctx context.Context, refused int) error {
-	w.setPhase(phaseHeld)
+	defer w.waits.begin(phaseHeld)()
 	w.log.Error(EventTableHeld, "table", w.name, "refused_rows", refused, "code", "table_held",
 		"fix", "see the dead letters of the table for the reason; its messages stay in the subscription until an append works again or cdc-sink is restarted")
 	return gax.Sleep(ctx, heldRetry)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	"cdc/capture"
 	"cdc/cmd/internal/config"
@@ -32,14 +31,13 @@ func runService(ctx context.Context, cfg *config.Config, log *slog.Logger, ready
 	watch := publish.NewWatch(publish.WatchConfig{}, ps.admin, log, dispatcher.SetOpen)
 	source := captureConfig(cfg, log)
 	source.Vouch = watch.Vouch
+	source.ProgressMore = func() []any { return progress(dispatcher.Stats()) }
 	stream, err := capture.New(source, dispatcher)
 	if err != nil {
 		return err
 	}
 	ready.Watch(readiness(stream, watch))
-	return supervise(ctx, stream.Run, dispatcher.Run, watch.Run, func(ctx context.Context) error {
-		return progress(ctx, dispatcher, cfg.Log.Progress, log)
-	})
+	return supervise(ctx, stream.Run, dispatcher.Run, watch.Run)
 }
 
 // supervise runs stream, which hands messages to publish, and what goes on
@@ -91,33 +89,28 @@ func readiness(stream *capture.Capture, watch *publish.Watch) func() (bool, stri
 	}
 }
 
-// progress logs what the dispatcher does until ctx ends. capture logs its own line.
-func progress(ctx context.Context, dispatcher *publish.Dispatcher, every time.Duration, log *slog.Logger) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		s := dispatcher.Stats()
-		var retries int64
-		for _, n := range s.Retries {
-			retries += n
-		}
-		waiting := "messages"
-		switch {
-		case !s.Open:
-			waiting = "setup"
-		case s.Retrying > 0 && s.InFlight == 0:
-			waiting = "retry"
-		case s.InFlight > 0:
-			waiting = "answer"
-		}
-		log.Info(EventProgress, "waiting_for", waiting, "messages", s.Messages, "sent_bytes", s.Bytes,
-			"requests", s.Requests, "retries", retries, "requests_in_flight", s.InFlight, "keys_retrying", s.Retrying, "keys_resting", s.Resting,
-			"queued_messages", s.QueuedMessages, "queued_bytes", s.QueuedBytes,
-			"p50_ms", s.P50.Milliseconds(), "p99_ms", s.P99.Milliseconds())
+// progress is what the progress line says about the dispatcher.
+func progress(s publish.Stats) []any {
+	var retries int64
+	for _, n := range s.Retries {
+		retries += n
 	}
+	waiting := "messages"
+	switch {
+	case !s.Open:
+		waiting = "setup"
+	case s.Retrying > 0 && s.InFlight == 0:
+		waiting = "retry"
+	case s.InFlight > 0:
+		waiting = "answer"
+	}
+	line := []any{
+		keyPublishWaitingFor, waiting, "publish_messages", s.Messages, "publish_bytes", s.Bytes,
+		"publish_requests", s.Requests, "publish_retries", retries, "requests_in_flight", s.InFlight,
+		"keys_retrying", s.Retrying, "keys_resting", s.Resting, "queued_messages", s.QueuedMessages, "queued_bytes", s.QueuedBytes,
+	}
+	if s.P99 > 0 {
+		line = append(line, "publish_p50_ms", s.P50.Milliseconds(), "publish_p99_ms", s.P99.Milliseconds())
+	}
+	return line
 }

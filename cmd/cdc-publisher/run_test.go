@@ -4,10 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cdc/publish"
 )
+
+// TestProgressWaitingFor: what the dispatcher waits for, and no latency of nothing.
+func TestProgressWaitingFor(t *testing.T) {
+	for want, s := range map[string]publish.Stats{
+		"setup":    {InFlight: 1, Retrying: 1},
+		"retry":    {Open: true, Retrying: 2},
+		"answer":   {Open: true, Retrying: 2, InFlight: 1, P50: time.Millisecond, P99: time.Second},
+		"messages": {Open: true},
+	} {
+		line := make(map[string]any)
+		for pair := range slices.Chunk(progress(s), 2) {
+			line[pair[0].(string)] = pair[1]
+		}
+		if got := line[keyPublishWaitingFor]; got != want {
+			t.Errorf("%+v: waiting for %v, want %s", s, got, want)
+		}
+		if p99, ok := line["publish_p99_ms"]; ok != (s.P99 > 0) || ok && p99 != int64(1000) {
+			t.Errorf("%s: publish_p99_ms %v", want, p99)
+		}
+	}
+}
 
 // TestSupervise holds the order in which stream and publisher stop.
 func TestSupervise(t *testing.T) {

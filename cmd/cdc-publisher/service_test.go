@@ -124,7 +124,10 @@ func TestService(t *testing.T) {
 	pg.MustExec(t, "postgres", "INSERT INTO orders SELECT i, 'x' FROM generate_series(1, 100) i", "DELETE FROM orders WHERE id = 7")
 	const topic = "projects/acme-test/topics/cdc-shop"
 	eventually(t, &log, "101 messages", func() bool { return len(ps.Stored(topic)) == 101 })
-	eventually(t, &log, "a progress line", func() bool { return log.event(EventProgress) != nil })
+	eventually(t, &log, "a progress line that says what both halves wait for", func() bool {
+		e := log.event(capture.EventProgress)
+		return e != nil && e["waiting_for"] != nil && e[keyPublishWaitingFor] != nil
+	})
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ var Rules = []Rule{
 	{"stream-end", pageReference + "#google.pubsub.v1.StreamingPullRequest", "When a stream ends, its leases run on until their deadlines; its keys are released or held: open, so Config.EndedStreams.", "TestStreamEnd"},
 	{"half-close", pageReference + "#google.pubsub.v1.Subscriber", "A half-closed stream ends with OK after its requests are carried out.", "TestHalfClose"},
 	{"stream-unavailable", pageReference + "#google.pubsub.v1.Subscriber", "The server may end a stream with UNAVAILABLE; the client opens it again.", "TestStreamUnavailable"},
-	{"concurrent-streams", "https://docs.cloud.google.com/pubsub/docs", "A connection carries at most 100 calls at once (what Google's front ends announce).", "TestConcurrentStreams"},
+	{"concurrent-streams", "https://docs.cloud.google.com/pubsub/docs", "A connection carries at most 100 calls at once (what Google's front ends announce; no page names it).", "TestConcurrentStreams"},
 	{"pull", pageReference + "#google.pubsub.v1.PullRequest", "Pull waits a bounded time for a first message and returns at most max_messages.", "TestPull"},
 	{"pull-ordered", pageOrdering, "With Pull, only one batch of messages of a key is outstanding at a time.", "TestPullOneBatchPerKey"},
 }

@@ -13,7 +13,8 @@ import (
 )
 
 // Check holds the subscription to what order and acks rely on. It returns all
-// findings at once, each with a Code and a Fix.
+// findings at once, each with a Code and a Fix. The codes are those that
+// cdc-publisher has for the same finding.
 func (p *Puller) Check(ctx context.Context) error {
 	name := p.cfg.Subscription
 	sub, err := p.client.GetSubscription(ctx, &pubsubpb.GetSubscriptionRequest{Subscription: name}, gax.WithTimeout(time.Minute))
@@ -27,19 +28,27 @@ func (p *Puller) Check(ctx context.Context) error {
 		}
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	var findings []error
+	return errors.Join(findings(name, sub)...)
+}
+
+// findings returns what is wrong with a subscription that exists.
+func findings(name string, sub *pubsubpb.Subscription) (all []error) {
 	find := func(wrong bool, what, code, fix string) {
 		if wrong {
-			findings = append(findings, &Error{"subscription " + name + ": " + what, code, fix, nil})
+			all = append(all, &Error{"subscription " + name + ": " + what, code, fix, nil})
 		}
 	}
-	find(!sub.GetEnableMessageOrdering(), "message ordering is off", "subscription_unordered",
+	find(!sub.GetEnableMessageOrdering(), "message ordering is off", "subscription_ordering",
 		"it can't be switched on later: create another subscription with it and name that in pubsub.ordered.subscription")
 	find(sub.GetEnableExactlyOnceDelivery(), "exactly-once delivery is on", "subscription_exactly_once",
 		"switch it off: with ordering and batches its acks fail; what comes twice does no harm here")
-	find(sub.GetPushConfig().GetPushEndpoint() != "" || sub.GetBigqueryConfig() != nil || sub.GetCloudStorageConfig() != nil,
+	find(sub.GetPushConfig().GetPushEndpoint() != "" || sub.GetBigqueryConfig() != nil || sub.GetCloudStorageConfig() != nil || sub.GetBigtableConfig() != nil,
 		"it isn't a pull subscription", "subscription_not_pull", "change its delivery type to pull")
-	find(sub.GetDetached() || sub.GetTopic() == "_deleted-topic_", "it isn't attached to a topic", "subscription_detached",
-		"create it again on the topic; what was published meanwhile must be read again (cdc-publisher resync)")
-	return errors.Join(findings...)
+	const again = "delete it and create it again on the topic (cdc-publisher init); what was published meanwhile must be read again (cdc-publisher resync)"
+	find(sub.GetDetached(), "it is detached from its topic", "subscription_detached", again)
+	find(sub.GetTopic() == "_deleted-topic_", "its topic was deleted", "subscription_topic_deleted", again)
+	find(sub.GetFilter() != "", "it has a filter, which acks what doesn't match", "subscription_has_filter", again)
+	find(len(sub.GetMessageTransforms()) > 0, "it has a message transform, which may change or drop messages", "subscription_has_transform",
+		"remove it (gcloud pubsub subscriptions update --clear-message-transforms)")
+	return all
 }

@@ -11,7 +11,8 @@ import (
 type frame struct{ bytes []byte }
 
 // frameCodec encodes requests as protobuf and hands responses over as bytes:
-// walking them in place costs 0.5 µs a message, the generated types 4.5 µs.
+// walking them in place costs an eighth of the generated types' time
+// (BenchmarkParseResponse).
 type frameCodec struct{}
 
 // Name keeps the content type application/grpc+proto.

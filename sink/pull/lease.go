@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -71,8 +72,13 @@ func (p *Puller) giveBack(ctx context.Context) {
 			first = append(first, d)
 		}
 	})
-	slices.SortFunc(first, func(a, b *Delivery) int { return int(a.published - b.published) })
+	slices.SortFunc(first, func(a, b *Delivery) int { return cmp.Compare(a.published, b.published) })
 	var ids []string
+	type given struct {
+		id       string
+		messages int
+	}
+	var all []given
 	for _, d := range first {
 		back := p.order.GiveBack(d)
 		for _, d := range back {
@@ -81,11 +87,14 @@ func (p *Puller) giveBack(ctx context.Context) {
 			p.forgotten(d)
 		}
 		if len(back) > 0 {
-			p.log.Error(EventGivenBack, "message_id", d.id, "messages", len(back), "code", "lease_expired",
-				"fix", "see what the table waits for in the events before; the messages come again by themselves")
+			all = append(all, given{d.id, len(back)})
 		}
 	}
 	p.mu.Unlock()
+	for _, g := range all {
+		p.log.Error(EventGivenBack, "message_id", g.id, "messages", g.messages, "code", "lease_expired",
+			"fix", "see what the table waits for in the events before; the messages come again by themselves")
+	}
 	p.counters.givenBack.Add(int64(len(ids)))
 	for batch := range chunks(ids) {
 		if err := p.modifyDeadline(ctx, batch, 0); err != nil {

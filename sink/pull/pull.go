@@ -93,6 +93,7 @@ type Counters struct {
 	AckRequests  int64
 	OpenStreams  int64         // now
 	Outstanding  int           // now
+	Unacked      int           // now: of the outstanding ones, those that are done
 	OldestHeld   time.Duration // now: since the receipt of the oldest outstanding message
 	LastAcked    time.Time
 	HeldBytes    int64
@@ -202,7 +203,12 @@ func (p *Puller) Counters() Counters {
 	defer p.mu.Unlock()
 	c.Outstanding, c.LastAcked, c.HeldBytes = p.order.Outstanding(), p.lastAcked, p.bytes
 	c.WindowIsFull = p.full()
-	p.order.All(func(d *Delivery) { c.OldestHeld = max(c.OldestHeld, now.Sub(d.lease.received)) })
+	p.order.All(func(d *Delivery) {
+		c.OldestHeld = max(c.OldestHeld, now.Sub(d.lease.received))
+		if d.state != held {
+			c.Unacked++
+		}
+	})
 	return c
 }
 

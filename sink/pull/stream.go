@@ -82,8 +82,9 @@ func (p *Puller) receiveOnce(ctx context.Context, number int) (got bool, err err
 			return got, fmt.Errorf("walk response: %w", err)
 		}
 		got = true
-		if fresh := p.received(messages); len(fresh) > 0 {
-			p.logMessages(ctx, fresh)
+		fresh := p.received(messages)
+		p.logMessages(ctx, messages, fresh)
+		if len(fresh) > 0 {
 			p.handle(fresh)
 		}
 	}
@@ -105,11 +106,21 @@ func (p *Puller) ping(ctx context.Context, stream pubsubpb.Subscriber_StreamingP
 	}
 }
 
-func (p *Puller) logMessages(ctx context.Context, messages []*Message) {
+// logMessages logs the messages of a response; those that aren't fresh are
+// outstanding already.
+func (p *Puller) logMessages(ctx context.Context, messages []Message, fresh []*Message) {
 	if !p.log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
-	for _, m := range messages {
-		p.log.Debug(EventMessageLogged, "message_id", string(m.ID), "delivery_attempt", m.DeliveryAttempt)
+	for i := range messages {
+		m := &messages[i]
+		event := EventRedelivered
+		if len(fresh) > 0 && fresh[0] == m {
+			fresh = fresh[1:]
+			if m.DeliveryAttempt <= 1 {
+				event = EventMessageLogged
+			}
+		}
+		p.log.Debug(event, "message_id", string(m.ID), "delivery_attempt", m.DeliveryAttempt)
 	}
 }

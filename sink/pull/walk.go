@@ -173,6 +173,13 @@ func parseMessage(m *Message, b []byte) error {
 
 // parseEntry returns the name and value of one entry of the attributes' map.
 func parseEntry(b []byte) (name, value []byte, err error) {
+	// Nearly all entries: name, then value, each with a length of one byte.
+	const nameTag, valueTag = 1<<3 | byte(protowire.BytesType), 2<<3 | byte(protowire.BytesType)
+	if len(b) >= 4 && b[0] == nameTag && b[1] < 0x80 {
+		if n := 2 + int(b[1]); n+2 <= len(b) && b[n] == valueTag && b[n+1] < 0x80 && n+2+int(b[n+1]) == len(b) {
+			return b[2:n:n], b[n+2 : len(b) : len(b)], nil
+		}
+	}
 	for len(b) > 0 {
 		f, rest, err := nextField(b)
 		if err != nil {

@@ -3,10 +3,13 @@ package pull
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -144,4 +147,57 @@ func BenchmarkParseResponse(b *testing.B) {
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/500, "ns/message")
 	})
+}
+
+// Every form that protobuf allows for an entry of a map reads the same, and no
+// length reaches beyond the entry.
+func TestParseEntryForms(t *testing.T) {
+	long := strings.Repeat("v", 200)
+	text := func(b []byte, num protowire.Number, s string) []byte {
+		return protowire.AppendString(protowire.AppendTag(b, num, protowire.BytesType), s)
+	}
+	usual := text(text(nil, 1, "name"), 2, "value")
+	for what, tt := range map[string]struct {
+		b           []byte
+		name, value string
+	}{
+		"usual":          {usual, "name", "value"},
+		"value first":    {text(text(nil, 2, "value"), 1, "name"), "name", "value"},
+		"no value":       {text(nil, 1, "name"), "name", ""},
+		"empty value":    {text(text(nil, 1, "name"), 2, ""), "name", ""},
+		"no name":        {text(nil, 2, "value"), "", "value"},
+		"nothing":        {nil, "", ""},
+		"long value":     {text(text(nil, 1, "name"), 2, long), "name", long},
+		"long name":      {text(text(nil, 1, long), 2, "value"), long, "value"},
+		"the last wins":  {text(usual[:len(usual):len(usual)], 2, "other"), "name", "other"},
+		"unknown fields": {text(usual[:len(usual):len(usual)], 3, "other"), "name", "value"},
+	} {
+		name, value, err := parseEntry(tt.b)
+		if string(name) != tt.name || string(value) != tt.value || err != nil {
+			t.Errorf("%s: %q, %q, %v", what, name, value, err)
+		}
+	}
+	for cut := 1; cut < len(usual); cut++ {
+		if _, _, err := parseEntry(usual[:cut:cut]); err == nil && cut != 6 { // after 6 bytes the name is complete
+			t.Errorf("%d of %d bytes were taken for an entry", cut, len(usual))
+		}
+	}
+}
+
+// A message that comes again is another event than one that comes first.
+func TestMessagesInTheDebugLog(t *testing.T) {
+	_, wire := fixture(t, 5) // delivery attempts 0 to 4
+	messages, err := parseResponse(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	p := &Puller{log: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	p.logMessages(t.Context(), messages, []*Message{&messages[1], &messages[3]}) // attempts 1 and 3
+	for i, want := range []string{EventRedelivered, EventMessageLogged, EventRedelivered, EventRedelivered, EventRedelivered} {
+		line, _ := out.ReadString('\n')
+		if !strings.Contains(line, `msg="`+want+`" message_id=`+string(messages[i].ID)) {
+			t.Errorf("message %d: %q, want %q", i, line, want)
+		}
+	}
 }

@@ -178,8 +178,8 @@ type Outstanding struct {
 
 // Lease is for how long messages are held.
 type Lease struct {
-	// Shortest time between two extensions of a message's acknowledgement
-	// deadline: how long its redelivery takes when a sink dies.
+	// Acknowledgement deadline of a message, extended while it is held: how long
+	// its redelivery takes when a sink dies.
 	Min time.Duration `yaml:"min" range:"10s..600s"`
 	// A message held longer is given back.
 	Max time.Duration `yaml:"max" range:"10s..744h"`
@@ -211,7 +211,7 @@ type BigQuery struct {
 type Batch struct {
 	// Rows at most.
 	Rows int `yaml:"rows" range:"1..50000"`
-	// Bytes at most, of 10 MB that BigQuery takes.
+	// Bytes at most, unless one row has more; BigQuery takes 20 MB.
 	Bytes Bytes `yaml:"bytes" range:"64KiB..9MB"`
 	// How long an append may wait for more rows; 0ms doesn't wait.
 	Age time.Duration `yaml:"age" range:"0ms..1m"`

@@ -1,9 +1,11 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"cdc/publish/pubsubtest"
 	"cdc/schema"
 	"cdc/schema/schematest"
 )
@@ -11,11 +13,11 @@ import (
 // judge compares both ends, from outside, once the pipeline has stopped.
 // committed is what the second slot told.
 func (s *Stack) judge(ctx context.Context, committed []sourceChange) (v Verdict, findings []string, err error) {
-	order, err := s.judgeOrder(committed)
+	order, err := judgeOrder(committed, s.pubsub.Stored(topic))
 	if err != nil {
 		return v, nil, err
 	}
-	dead := s.deadLettered()
+	dead := deadLettered(s.pubsub.Stored(deadLetterTopic))
 	// A change that was never stored, or one that was never committed, shows
 	// here even if later changes of its key hide it in the tables.
 	v.Lost, v.Extra, v.OutOfOrder = order.Missing, order.Unknown, order.OutOfOrder
@@ -52,12 +54,12 @@ func (s *Stack) judge(ctx context.Context, committed []sourceChange) (v Verdict,
 func rowName(table, key string) string { return "public." + table + "|" + key }
 
 // judgeOrder compares what Pub/Sub stored with what was committed.
-func (s *Stack) judgeOrder(committed []sourceChange) (*schematest.Order, error) {
+func judgeOrder(committed []sourceChange, stored []pubsubtest.StoredMessage) (*schematest.Order, error) {
 	order := &schematest.Order{}
 	for _, c := range committed {
 		order.Commit(rowName(c.table, c.key), c.position)
 	}
-	for _, m := range s.pubsub.Stored(topic) {
+	for _, m := range stored {
 		if m.Attributes[schema.AttrOp] == schema.ControlOp.String() {
 			continue
 		}
@@ -79,11 +81,12 @@ type deadLetters struct {
 
 // deadLettered reads what came to the dead-letter topic. A change that came
 // twice, because the sink was killed in between, counts once.
-func (s *Stack) deadLettered() (d deadLetters) {
+func deadLettered(stored []pubsubtest.StoredMessage) (d deadLetters) {
 	d.keys = map[string]bool{}
 	seen := map[string]bool{}
-	for _, m := range s.pubsub.Stored(deadLetterTopic) {
-		if at := m.Attributes[schema.AttrPosition]; !seen[at] {
+	for _, m := range stored {
+		// A message that couldn't be decoded has no Position.
+		if at := cmp.Or(m.Attributes[schema.AttrPosition], m.Attributes["message_id"]); !seen[at] {
 			seen[at] = true
 			d.count++
 		}

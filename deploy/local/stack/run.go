@@ -134,8 +134,8 @@ func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any
 // their way through it, and starts it again. In between it breaks a message, if
 // it is to.
 func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say func(string, ...any)) (kills int, err error) {
-	published := func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }
-	if err := s.kill(ctx, s.publisher, transactions/5, w, published, say); err != nil {
+	unpublished := func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }
+	if err := s.kill(ctx, s.publisher, transactions/5, w, unpublished, say); err != nil {
 		return 0, err
 	}
 	if sabotage != "" {
@@ -143,8 +143,8 @@ func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say f
 			return 1, err
 		}
 	}
-	acked := func() int { return s.pubsub.Backlog(subscription) }
-	if err := s.kill(ctx, s.sink, transactions/2, w, acked, say); err != nil {
+	unacked := func() int { return s.pubsub.Backlog(subscription) }
+	if err := s.kill(ctx, s.sink, transactions/2, w, unacked, say); err != nil {
 		return 1, err
 	}
 	return wantKills, nil
