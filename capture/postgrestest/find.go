@@ -34,7 +34,10 @@ func (in Install) program(name string) string { return filepath.Join(in.Bin, nam
 
 // Find looks for a Postgres in the order that the package comment gives. The last step may download: some 15 s, bounded by ctx.
 // The error is an [*Error].
-func Find(ctx context.Context) (Install, error) {
+func Find(ctx context.Context) (Install, error) { return findTelling(ctx, nil) }
+
+// findTelling tells progress, unless it is nil, about what takes long.
+func findTelling(ctx context.Context, progress func(string)) (Install, error) {
 	f := finder{
 		account:  serverAccount(),
 		env:      os.Getenv(EnvBin),
@@ -47,7 +50,9 @@ func Find(ctx context.Context) (Install, error) {
 				"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql/bin",
 			},
 		},
-		unpack: unpackDistribution,
+		unpack: func(ctx context.Context, acct account) (Install, error) {
+			return unpackDistribution(ctx, acct, progress)
+		},
 	}
 	return f.find(ctx)
 }
@@ -61,7 +66,7 @@ var remembered struct {
 	err    error
 }
 
-func findOnce(ctx context.Context) (Install, error) {
+func findOnce(ctx context.Context, progress func(string)) (Install, error) {
 	r := &remembered
 	r.Lock()
 	defer r.Unlock()
@@ -69,7 +74,7 @@ func findOnce(ctx context.Context) (Install, error) {
 	if r.places == places {
 		return r.in, r.err
 	}
-	in, err := Find(ctx)
+	in, err := findTelling(ctx, progress)
 	if err == nil || ctx.Err() == nil {
 		r.places, r.in, r.err = places, in, err
 	}

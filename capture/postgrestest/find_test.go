@@ -162,12 +162,12 @@ func TestFindNothing(t *testing.T) {
 // One look a process, until the environment changes.
 func TestFindOnce(t *testing.T) {
 	t.Setenv(EnvBin, "/nonexistent/first")
-	_, first := findOnce(t.Context())
-	if _, again := findOnce(t.Context()); first == nil || again != first {
+	_, first := findOnce(t.Context(), nil)
+	if _, again := findOnce(t.Context(), nil); first == nil || again != first {
 		t.Errorf("looked twice: %v, %v", first, again)
 	}
 	t.Setenv(EnvBin, "/nonexistent/second")
-	if _, second := findOnce(t.Context()); second == nil || !strings.Contains(second.Error(), "/nonexistent/second") {
+	if _, second := findOnce(t.Context(), nil); second == nil || !strings.Contains(second.Error(), "/nonexistent/second") {
 		t.Errorf("got %v", second)
 	}
 }
