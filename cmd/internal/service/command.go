@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -151,9 +152,12 @@ func tell(w io.Writer, word string, err error) {
 			fmt.Fprintf(w, "%s: %v\n", word, e) // says code and fix itself
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s: %v; %s\n", word, code, e, fix)
+		fmt.Fprintf(w, "%s: %s: %s; %s\n", word, code, oneLine(e), fix)
 	}
 }
+
+// oneLine keeps a finding on one line; some libraries write a line for each address.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func (i *invocation) check(ctx context.Context) int {
 	cfg, err := i.load()

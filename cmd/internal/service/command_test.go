@@ -134,7 +134,7 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	path := write(t, good)
 	for name, check := range map[string]func(context.Context) error{
 		"refused": func(context.Context) error {
-			return fmt.Errorf("look: %w", &net.OpError{Op: "dial", Err: errors.New("refused")})
+			return fmt.Errorf("look:\n\t%w", &net.OpError{Op: "dial", Err: errors.New("refused")})
 		},
 		"silent": func(ctx context.Context) error { <-ctx.Done(); return errors.New("rpc error: code = DeadlineExceeded") },
 	} {
@@ -144,7 +144,7 @@ func TestCheckWithoutAnswer(t *testing.T) {
 			return nil, errors.Join(check(ctx), codedError{})
 		}
 		code, stdout, _ := invoke(t, p, "check", "--config", path)
-		if code != ExitFailed || !strings.HasPrefix(stdout, "error: unreachable: ") || !strings.Contains(stdout, "error: slot_lost: ") {
+		if code != ExitFailed || !strings.HasPrefix(stdout, "error: unreachable: ") || !strings.Contains(stdout, "error: slot_lost: ") || strings.Count(stdout, "\n") != 2 {
 			t.Errorf("%s: exit %d\n%s", name, code, stdout)
 		}
 	}

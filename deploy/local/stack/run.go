@@ -35,6 +35,7 @@ const (
 // logs and configuration behind and says where; one that is interrupted doesn't.
 func Run(ctx context.Context, o Options) (v Verdict, err error) {
 	say := newTeller(o.Progress)
+	defer say.end()
 	dir, err := os.MkdirTemp("", "cdc-demo-")
 	if err != nil {
 		return v, err

@@ -39,6 +39,16 @@ func (t *teller) progress(format string, args ...any) {
 	t.write(end, format, args...)
 }
 
+// end ends the line with the figures: what follows isn't ours.
+func (t *teller) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.open {
+		fmt.Fprintln(t.out)
+	}
+	t.open = false
+}
+
 func (t *teller) write(end, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

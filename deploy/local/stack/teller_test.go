@@ -10,8 +10,8 @@ func TestTeller(t *testing.T) {
 		terminal bool
 		want     string
 	}{
-		{false, "demo: start\ndemo: 1 of 2\ndemo: 2 of 2\ndemo: done\n"},
-		{true, "demo: start\ndemo: 1 of 2" + clearLine + "demo: 2 of 2" + clearLine + "demo: done\n"},
+		{false, "demo: start\ndemo: 1 of 2\ndemo: 2 of 2\ndemo: done\ndemo: last\n"},
+		{true, "demo: start\ndemo: 1 of 2" + clearLine + "demo: 2 of 2" + clearLine + "demo: done\ndemo: last\n"},
 	} {
 		var out strings.Builder
 		say := newTeller(&out)
@@ -20,6 +20,9 @@ func TestTeller(t *testing.T) {
 		say.progress("%d of 2", 1)
 		say.progress("%d of 2", 2)
 		say.line("done")
+		say.progress("last")
+		say.end()
+		say.end()
 		if out.String() != tt.want {
 			t.Errorf("terminal %t: %q, want %q", tt.terminal, out.String(), tt.want)
 		}
