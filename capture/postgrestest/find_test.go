@@ -194,3 +194,19 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 }
+
+// Ubuntu 22.04 and Debian 11 have an older Postgres: installing it, which is the usual advice, would lead back here.
+func TestFindTooOld(t *testing.T) {
+	old := fakeBin(t, filepath.Join(t.TempDir(), "14", "bin"), "14.12")
+	_, err := finder{account: self(), lookPath: notInPath, globs: [][]string{{old}}, unpack: func(context.Context, account) (Install, error) {
+		return Install{}, errors.New("no network")
+	}}.find(t.Context())
+	want := installCommand()
+	if _, apt := exec.LookPath("apt-get"); apt == nil {
+		want = newerCommand()
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !strings.Contains(e.Fix(), "Type: "+want+"\n") || strings.Contains(want, "SUDO") {
+		t.Fatalf("got %v", err)
+	}
+}
