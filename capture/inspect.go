@@ -124,7 +124,11 @@ func (c *Config) inspectSlot(in *inspection) {
 func (c *Config) inspectPublication(in *inspection) {
 	p := in.publication
 	if p == nil {
-		in.find(blocking("publication_missing", "run cdc-publisher init; if the slot exists already: "+startAnew, "publication %s doesn't exist", c.Publication))
+		fix := "run cdc-publisher init"
+		if in.slot != nil { // it can't decode what was written before the publication
+			fix = startAnew
+		}
+		in.find(blocking("publication_missing", fix, "publication %s doesn't exist", c.Publication))
 		return
 	}
 	if !p.Insert || !p.Update || !p.Delete || !p.Truncate || !p.ViaRoot {

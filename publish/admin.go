@@ -60,7 +60,7 @@ func (a *Admin) checkPair(ctx context.Context, p Pair) ([]Finding, error) {
 		findings = append(findings, Finding{
 			Code:   "topic_missing",
 			Detail: fmt.Sprintf("%s: topic %s doesn't exist", p.Use, p.Topic),
-			Fix:    a.want.createTopicLine(p),
+			Fix:    "run cdc-publisher init, or " + a.want.createTopicLine(p),
 		})
 	case codes.PermissionDenied:
 		findings = append(findings, a.want.notAllowed(p, "topics", p.Topic))
@@ -76,7 +76,7 @@ func (a *Admin) checkPair(ctx context.Context, p Pair) ([]Finding, error) {
 		findings = append(findings, Finding{
 			Code:   "subscription_missing",
 			Detail: fmt.Sprintf("%s: subscription %s doesn't exist: Pub/Sub drops what is published to %s", p.Use, p.Subscription, p.Topic),
-			Fix:    a.want.createLine(p),
+			Fix:    "run cdc-publisher init, or " + a.want.createLine(p),
 		})
 	case codes.PermissionDenied:
 		findings = append(findings, a.want.notAllowed(p, "subscriptions", p.Subscription))

@@ -34,7 +34,10 @@ func (in Install) program(name string) string { return filepath.Join(in.Bin, nam
 
 // Find looks for a Postgres in the order that the package comment gives. The last step may download: some 15 s, bounded by ctx.
 // The error is an [*Error].
-func Find(ctx context.Context) (Install, error) {
+func Find(ctx context.Context) (Install, error) { return findTelling(ctx, nil) }
+
+// findTelling tells progress, unless it is nil, about what takes long.
+func findTelling(ctx context.Context, progress func(string)) (Install, error) {
 	f := finder{
 		account:  serverAccount(),
 		env:      os.Getenv(EnvBin),
@@ -47,7 +50,9 @@ func Find(ctx context.Context) (Install, error) {
 				"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql/bin",
 			},
 		},
-		unpack: unpackDistribution,
+		unpack: func(ctx context.Context, acct account) (Install, error) {
+			return unpackDistribution(ctx, acct, progress)
+		},
 	}
 	return f.find(ctx)
 }
@@ -61,7 +66,7 @@ var remembered struct {
 	err    error
 }
 
-func findOnce(ctx context.Context) (Install, error) {
+func findOnce(ctx context.Context, progress func(string)) (Install, error) {
 	r := &remembered
 	r.Lock()
 	defer r.Unlock()
@@ -69,7 +74,7 @@ func findOnce(ctx context.Context) (Install, error) {
 	if r.places == places {
 		return r.in, r.err
 	}
-	in, err := Find(ctx)
+	in, err := findTelling(ctx, progress)
 	if err == nil || ctx.Err() == nil {
 		r.places, r.in, r.err = places, in, err
 	}
@@ -118,10 +123,15 @@ func (f finder) find(ctx context.Context) (Install, error) {
 	if err == nil {
 		return in, nil
 	}
+	all := errors.Join(append(rejected, err)...)
+	command := installCommand()
+	if _, apt := exec.LookPath("apt-get"); apt == nil && errors.Is(all, errTooOld) {
+		command = newerCommand() // the distribution's own, once more, would be too old again
+	}
 	return Install{}, &Error{
 		code: CodeNotFound,
-		fix:  "Type: " + installCommand() + "\n(or set " + EnvBin + " to the folder that holds postgres and initdb)",
-		err:  fmt.Errorf("find a Postgres %d or newer: %w", minMajor, errors.Join(append(rejected, err)...)),
+		fix:  "Type: " + command + "\n(or set " + EnvBin + " to the folder that holds postgres and initdb)",
+		err:  fmt.Errorf("find a Postgres %d or newer: %w", minMajor, all),
 	}
 }
 
@@ -183,10 +193,12 @@ func probe(ctx context.Context, acct account, in Install) (Install, error) {
 		return Install{}, fmt.Errorf("%s: %w", in.program("postgres"), err)
 	}
 	if in.Major < minMajor {
-		return Install{}, fmt.Errorf("%s is Postgres %s, older than %d", in.Bin, in.Version, minMajor)
+		return Install{}, fmt.Errorf("%s is Postgres %s: %w", in.Bin, in.Version, errTooOld)
 	}
 	return in, nil
 }
+
+var errTooOld = fmt.Errorf("older than %d", minMajor)
 
 // versionLine matches "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)" and "postgres (PostgreSQL) 19beta1".
 var versionLine = regexp.MustCompile(`\(PostgreSQL\) ((\d+)[.0-9a-z]*)`)
@@ -217,12 +229,23 @@ func versionNumbers(version string) []int {
 	return numbers
 }
 
+// newerCommand is for a Debian or Ubuntu whose own Postgres is too old (Debian 11, Ubuntu 22.04): the packages of
+// https://wiki.postgresql.org/wiki/Apt.
+func newerCommand() string {
+	return strings.ReplaceAll("SUDOapt-get update && SUDOapt-get install -y postgresql-common && "+
+		"SUDO/usr/share/postgresql-common/pgdg/apt.postgresql.org.sh -y && SUDOapt-get install -y postgresql-17", "SUDO", sudo())
+}
+
+func sudo() string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return "sudo "
+}
+
 // installCommand returns the one command that brings a server to this machine.
 func installCommand() string {
-	sudo := "sudo "
-	if os.Geteuid() == 0 {
-		sudo = ""
-	}
+	sudo := sudo()
 	for _, manager := range []struct{ program, command string }{
 		{"apt-get", sudo + "apt-get update && " + sudo + "apt-get install -y postgresql"},
 		{"dnf", sudo + "dnf install -y postgresql-server postgresql-contrib"},

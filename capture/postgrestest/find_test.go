@@ -162,12 +162,12 @@ func TestFindNothing(t *testing.T) {
 // One look a process, until the environment changes.
 func TestFindOnce(t *testing.T) {
 	t.Setenv(EnvBin, "/nonexistent/first")
-	_, first := findOnce(t.Context())
-	if _, again := findOnce(t.Context()); first == nil || again != first {
+	_, first := findOnce(t.Context(), nil)
+	if _, again := findOnce(t.Context(), nil); first == nil || again != first {
 		t.Errorf("looked twice: %v, %v", first, again)
 	}
 	t.Setenv(EnvBin, "/nonexistent/second")
-	if _, second := findOnce(t.Context()); second == nil || !strings.Contains(second.Error(), "/nonexistent/second") {
+	if _, second := findOnce(t.Context(), nil); second == nil || !strings.Contains(second.Error(), "/nonexistent/second") {
 		t.Errorf("got %v", second)
 	}
 }
@@ -192,5 +192,21 @@ func TestParseVersion(t *testing.T) {
 		if err != nil || version != want || !strings.HasPrefix(version, fmt.Sprint(major)) {
 			t.Errorf("%q: %s, %d, %v; want %s", line, version, major, err, want)
 		}
+	}
+}
+
+// Ubuntu 22.04 and Debian 11 have an older Postgres: installing it, which is the usual advice, would lead back here.
+func TestFindTooOld(t *testing.T) {
+	old := fakeBin(t, filepath.Join(t.TempDir(), "14", "bin"), "14.12")
+	_, err := finder{account: self(), lookPath: notInPath, globs: [][]string{{old}}, unpack: func(context.Context, account) (Install, error) {
+		return Install{}, errors.New("no network")
+	}}.find(t.Context())
+	want := installCommand()
+	if _, apt := exec.LookPath("apt-get"); apt == nil {
+		want = newerCommand()
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !strings.Contains(e.Fix(), "Type: "+want+"\n") || strings.Contains(want, "SUDO") {
+		t.Fatalf("got %v", err)
 	}
 }

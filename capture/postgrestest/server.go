@@ -21,6 +21,8 @@ type Options struct {
 	Settings map[string]string
 	// Install is the server to run; the zero value means the one that Find finds.
 	Install Install
+	// Progress, unless nil, is told what takes long: a download.
+	Progress func(what string)
 }
 
 // An Option changes the Options of [Start].
@@ -107,7 +109,7 @@ func launch(ctx context.Context, o Options) (*Server, error) {
 	in := o.Install
 	if in.Bin == "" {
 		var err error
-		if in, err = findOnce(ctx); err != nil {
+		if in, err = findOnce(ctx, o.Progress); err != nil {
 			return nil, err
 		}
 	}

@@ -20,7 +20,7 @@ const unpackLimit = 5 * time.Minute
 // unpackDistribution downloads the distribution's Postgres with apt and unpacks it into the cache. Nothing is installed and
 // nothing of the system's is written: apt gets state, cache and configuration of our own, and only reads the system's sources, keys
 // and the list of what is installed (libraries that are installed aren't downloaded again).
-func unpackDistribution(ctx context.Context, acct account) (Install, error) {
+func unpackDistribution(ctx context.Context, acct account, progress func(string)) (Install, error) {
 	for _, program := range []string{"apt-get", "apt-cache", "dpkg-deb"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return Install{}, fmt.Errorf("unpack the distribution's package (Debian, Ubuntu): %w", err)
@@ -30,13 +30,16 @@ func unpackDistribution(ctx context.Context, acct account) (Install, error) {
 	if err != nil {
 		return Install{}, err
 	}
-	return unpackInto(ctx, acct, cache)
+	return unpackInto(ctx, acct, cache, progress)
 }
 
-func unpackInto(ctx context.Context, acct account, cache string) (Install, error) {
+func unpackInto(ctx context.Context, acct account, cache string, progress func(string)) (Install, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, unpackLimit, fmt.Errorf("not done within %s", unpackLimit))
 	defer cancel()
 	dir, err := once(ctx, cache, "apt-"+distribution(), func(temp string) error {
+		if progress != nil {
+			progress("no Postgres on this machine: downloading the distribution's package into " + cache + " (once, 20 to 70 MB; nothing is installed)")
+		}
 		if err := aptUnpack(ctx, temp); err != nil {
 			return err
 		}

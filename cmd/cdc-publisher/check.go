@@ -5,22 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"cdc/capture"
 	"cdc/cmd/internal/config"
 	"cdc/cmd/internal/service"
 )
 
-// checkService looks at the source and at Pub/Sub, at both even if one doesn't
-// answer.
+// checkService looks at the source and at Pub/Sub at the same time: the one that
+// doesn't answer doesn't take the other's time.
 func checkService(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]service.Finding, error) {
+	var topics []service.Finding
+	var topicsErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { topics, topicsErr = checkPubSub(ctx, cfg, log) })
+	source, err := capture.Check(ctx, captureConfig(cfg, log))
+	wg.Wait()
 	var all []service.Finding
-	source, err1 := capture.Check(ctx, captureConfig(cfg, log))
 	for _, f := range source {
 		all = append(all, service.Finding{Code: f.Code, Problem: f.Problem, Fix: f.Fix, Warning: !f.Blocks})
 	}
-	topics, err2 := checkPubSub(ctx, cfg, log)
-	return append(all, topics...), errors.Join(err1, err2)
+	return append(all, topics...), errors.Join(err, topicsErr)
 }
 
 func checkPubSub(ctx context.Context, cfg *config.Config, log *slog.Logger) ([]service.Finding, error) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"cdc/cmd/internal/config"
 )
 
 const hedgingFile = `version: 1
@@ -101,5 +103,28 @@ func TestExampleIsAccepted(t *testing.T) {
 	}
 	if code, stdout := check(t, string(data)); code != 0 {
 		t.Errorf("exit %d: %s", code, stdout)
+	}
+}
+
+// TestReadmeIsAccepted: the file in README passes, and this version refuses
+// nothing in it, for either service.
+func TestReadmeIsAccepted(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := strings.Cut(string(readme), "```yaml\n")
+	data, _, found := strings.Cut(data, "```")
+	if !found {
+		t.Fatal("README has no file")
+	}
+	cfg, err := config.Parse("README.md", []byte(data), os.LookupEnv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []config.Service{config.Publisher, config.Sink} {
+		if err := cfg.NotYet(s, "README.md"); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
 	}
 }

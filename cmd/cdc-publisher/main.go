@@ -22,8 +22,10 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return service.Main(ctx, service.Program{
-		Service:   config.Publisher,
-		Short:     "Capture row changes from Postgres and publish them to Pub/Sub",
+		Service: config.Publisher,
+		Short:   "Capture row changes from Postgres and publish them to Pub/Sub",
+		InitLong: "Make what is missing: topics and subscriptions, the publication, the state and the slot.\n" +
+			"The slot comes last: from then on changes are kept for cdc-publisher run. A second time changes nothing.",
 		Emulators: []string{publish.EmulatorEnv},
 		Health:    func(h config.Health) string { return h.Publisher },
 		Run:       runService,

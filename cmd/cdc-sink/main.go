@@ -20,8 +20,10 @@ func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stder
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return service.Main(ctx, service.Program{
-		Service:   config.Sink,
-		Short:     "Take row changes from Pub/Sub and write them to BigQuery",
+		Service: config.Sink,
+		Short:   "Take row changes from Pub/Sub and write them to BigQuery",
+		InitLong: "Make the dataset if it is missing. Tables are made when their first row comes, topics and\n" +
+			"subscriptions by cdc-publisher init. A second time changes nothing.",
 		Emulators: []string{pubsubEmulator, bigqueryEmulator, storageEmulator},
 		Health:    func(h config.Health) string { return h.Sink },
 		Run:       runService,

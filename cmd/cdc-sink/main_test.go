@@ -95,7 +95,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	subscribe(t, ps)
-	for _, want := range []string{"did: create dataset acme-test.shop\n" + path + ": 1 changes\n", path + ": 0 changes\n"} {
+	for _, want := range []string{"did: create dataset acme-test.shop\n" + path + ": 1 change\n", path + ": 0 changes\n"} {
 		if code, stdout, stderr := invoke(t.Context(), "init", "--config", path); code != 0 || stdout != want {
 			t.Errorf("init: exit %d\n%s%s", code, stdout, stderr)
 		}

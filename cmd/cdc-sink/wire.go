@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/api/option"
+	"google.golang.org/api/transport"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -87,6 +88,34 @@ func connections(p *config.PubSub, env func(name string) string) sink.Connection
 	return to
 }
 
+// credentialsError says that there are no credentials for Google Cloud.
+type credentialsError struct{ err error }
+
+func (e *credentialsError) Error() string { return fmt.Sprintf("find credentials: %v", e.err) }
+func (e *credentialsError) Unwrap() error { return e.err }
+func (e *credentialsError) Code() string  { return "no_credentials" }
+func (e *credentialsError) Fix() string {
+	return "set GOOGLE_APPLICATION_CREDENTIALS, attach a service account, or run `gcloud auth application-default login`"
+}
+
+// checkCredentials looks for credentials unless every server is a stand-in. The
+// clients would miss them too, each in words of its own.
+func checkCredentials(ctx context.Context, env func(name string) string) error {
+	for _, name := range []string{pubsubEmulator, bigqueryEmulator, storageEmulator} {
+		if env(name) != "" {
+			continue
+		}
+		if _, err := transport.Creds(ctx, option.WithScopes("https://www.googleapis.com/auth/cloud-platform")); err != nil {
+			return &credentialsError{err}
+		}
+		return nil
+	}
+	return nil
+}
+
 func connect(ctx context.Context, cfg *config.Config, log *slog.Logger) (*sink.Sink, error) {
+	if err := checkCredentials(ctx, os.Getenv); err != nil {
+		return nil, err
+	}
 	return sink.New(ctx, sinkConfig(cfg), connections(&cfg.PubSub, os.Getenv), log)
 }

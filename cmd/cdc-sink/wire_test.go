@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -60,5 +62,20 @@ log: {progress: 16s}
 	}
 	if diff := cmp.Diff(want, sinkConfig(c), cmpopts.EquateComparable(gax.Backoff{})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWithoutCredentials: what a newcomer meets first has a code and a fix, and
+// stand-ins need none.
+func TestWithoutCredentials(t *testing.T) {
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "none.json"))
+	all := map[string]string{pubsubEmulator: "h:1", bigqueryEmulator: "h:1", storageEmulator: "h:1"}
+	if err := checkCredentials(t.Context(), func(name string) string { return all[name] }); err != nil {
+		t.Errorf("with stand-ins only: %v", err)
+	}
+	delete(all, storageEmulator)
+	err := checkCredentials(t.Context(), func(name string) string { return all[name] })
+	if e, ok := errors.AsType[*credentialsError](err); !ok || e.Code() != "no_credentials" {
+		t.Errorf("with a real server: %v", err)
 	}
 }

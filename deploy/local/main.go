@@ -57,6 +57,11 @@ The last line is the verdict, "demo: ok …" (exit 0) or "demo: FAILED …" (exi
 			if !stack.KnownSabotage(opts.Sabotage) {
 				return fmt.Errorf("--sabotage %q: want one of %s", opts.Sabotage, strings.Join(stack.Sabotages, ", "))
 			}
+			if opts.Bin != "" {
+				if err := stack.CheckBin(opts.Bin); err != nil {
+					return fmt.Errorf("--bin: %w", err)
+				}
+			}
 			started = true
 			opts.Progress = stderr
 			fmt.Fprintf(stderr, "demo: seed %d (repeat this run with --seed %d)\n", opts.Seed, opts.Seed)
@@ -64,8 +69,9 @@ The last line is the verdict, "demo: ok …" (exit 0) or "demo: FAILED …" (exi
 			return err
 		},
 	}
-	cmd.Flags().Uint64Var(&opts.Seed, "seed", rand.Uint64N(1_000_000), "seed of the workload; a random one if not given")
-	cmd.Flags().StringVar(&opts.Sabotage, "sabotage", "", "break one message inside the Pub/Sub stand-in: "+strings.Join(stack.Sabotages, " or "))
+	cmd.Flags().Uint64Var(&opts.Seed, "seed", rand.Uint64N(1_000_000), "seed of the workload: which rows are changed, and how")
+	cmd.Flags().Lookup("seed").DefValue = "random"
+	cmd.Flags().StringVar(&opts.Sabotage, "sabotage", "", "break one message inside the Pub/Sub stand-in, which the verdict must notice: "+strings.Join(stack.Sabotages, " or "))
 	cmd.Flags().StringVar(&opts.Bin, "bin", "", "use the services in this folder instead of building them")
 	cmd.SetArgs(args)
 	cmd.SetOut(stdout)
@@ -77,15 +83,7 @@ The last line is the verdict, "demo: ok …" (exit 0) or "demo: FAILED …" (exi
 		fmt.Fprintf(stderr, "%v\nSee --help.\n", err)
 		return exitUsage
 	case err != nil:
-		if errors.Is(err, context.Canceled) {
-			err = errors.New("interrupted")
-		}
-		var fixer interface{ Fix() string }
-		if errors.As(err, &fixer) {
-			fmt.Fprintf(stderr, "demo: %s\n", fixer.Fix())
-		}
-		fmt.Fprintf(stdout, "demo: FAILED %v\n", err)
-		return exitFailed
+		return noVerdict(err, stdout, stderr)
 	case !started: // --help
 		return exitDone
 	}
@@ -94,4 +92,29 @@ The last line is the verdict, "demo: ok …" (exit 0) or "demo: FAILED …" (exi
 		return exitFailed
 	}
 	return exitDone
+}
+
+// noVerdict says why there is none: everything on stderr, one line on stdout.
+func noVerdict(err error, stdout, stderr io.Writer) (code int) {
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted")
+	}
+	if fixer, ok := errors.AsType[interface {
+		error
+		Fix() string
+	}](err); ok && !strings.Contains(err.Error(), fixer.Fix()) {
+		fmt.Fprintf(stderr, "demo: %s\n", fixer.Fix())
+	}
+	first, more, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	if more != "" {
+		fmt.Fprintf(stderr, "%s\n%s\n", first, more)
+	}
+	fmt.Fprintf(stdout, "demo: FAILED %s\n", first)
+	if e, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		return e.ExitCode() // of the machine's set-up
+	}
+	return exitFailed
 }

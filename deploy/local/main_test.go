@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -52,6 +54,7 @@ func demo(t *testing.T, args ...string) (code int, numbers map[string]int) {
 // the stand-in, which it must find.
 func TestDemo(t *testing.T) {
 	bin := services(t)
+	t.Setenv("TMPDIR", t.TempDir()) // runs that fail leave their logs behind
 	t.Run("as it is", func(t *testing.T) {
 		t.Parallel() // most of a run is waiting for leases
 		code, n := demo(t, "--seed", "1", "--bin", bin)
@@ -71,7 +74,7 @@ func TestDemo(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"--nonsense"}, {"more"}, {"--seed", "x"}, {"--sabotage", "melt"}} {
+	for _, args := range [][]string{{"--nonsense"}, {"more"}, {"--seed", "x"}, {"--sabotage", "melt"}, {"--bin", "/nonexistent"}} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), args, &stdout, &stderr); code != exitUsage {
 			t.Errorf("%q: exit code %d, want %d", args, code, exitUsage)
@@ -81,7 +84,67 @@ func TestWrongUse(t *testing.T) {
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), []string{"--help"}, &stdout, &stderr); code != exitDone || !strings.Contains(stdout.String(), "--sabotage") {
+	code := run(t.Context(), []string{"--help"}, &stdout, &stderr)
+	if code != exitDone || !strings.Contains(stdout.String(), "--sabotage") || !strings.Contains(stdout.String(), "(default random)") {
 		t.Errorf("--help: exit code %d, stdout %q", code, &stdout)
+	}
+}
+
+// cancelOn cancels when text is written.
+type cancelOn struct {
+	bytes.Buffer
+	text   string
+	cancel context.CancelFunc
+}
+
+func (c *cancelOn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte(c.text)) {
+		c.cancel()
+	}
+	return c.Buffer.Write(p)
+}
+
+// TestNoVerdict: whatever keeps the demo from a verdict, the last line says so
+// in one line, stderr says what to do, and nothing is left behind.
+func TestNoVerdict(t *testing.T) {
+	bin := services(t)
+	for _, tt := range []struct {
+		name, postgres, path, dir, cancelOn string
+		args                                []string
+		code                                int
+		last, stderr                        string
+	}{
+		{name: "no Postgres", postgres: "/nonexistent", args: []string{"--bin", bin}, code: exitUsage, last: "demo: FAILED use CDC_POSTGRES_BIN=/nonexistent: ", stderr: "Set CDC_POSTGRES_BIN to a folder"},
+		{name: "no Go", path: "/nonexistent", code: exitFailed, last: "demo: FAILED build the services: ", stderr: "--bin"},
+		{name: "elsewhere", dir: "/", code: exitFailed, last: "demo: FAILED build the services: the current folder isn't in the module cdc", stderr: "clone"},
+		{name: "interrupted", cancelOn: " of 4000 transactions", args: []string{"--bin", bin}, code: exitFailed, last: "demo: FAILED interrupted\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			temp := t.TempDir()
+			t.Setenv("TMPDIR", temp)
+			if tt.postgres != "" {
+				t.Setenv("CDC_POSTGRES_BIN", tt.postgres)
+			}
+			if tt.path != "" {
+				t.Setenv("PATH", tt.path)
+			}
+			if tt.dir != "" {
+				t.Chdir(tt.dir)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var stdout bytes.Buffer
+			stderr := cancelOn{text: tt.cancelOn, cancel: cancel}
+			if tt.cancelOn == "" {
+				stderr.cancel = func() {}
+			}
+			code := run(ctx, tt.args, &stdout, &stderr)
+			if code != tt.code || !strings.HasPrefix(stdout.String(), tt.last) || strings.Count(stdout.String(), "\n") != 1 || !strings.Contains(stderr.String(), tt.stderr) {
+				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, tt.code, &stdout, &stderr)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v %v", left, err)
+			}
+		})
 	}
 }

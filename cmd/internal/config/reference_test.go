@@ -35,7 +35,7 @@ with line and column, and a file with a finding isn't used (exit code 2). ` + "`
   the password. It is read when it is used, by the service that uses it.
 - Anchors, aliases, tags and more than one document aren't read.
 
-What a later version brings is accepted in a file and refused by ` + "`run`, `init`" + ` and the full ` + "`check`" + `.
+What a later version brings is accepted in a file, named by ` + "`check --config-only`" + ` and refused by ` + "`run`, `init`" + ` and the full ` + "`check`" + `.
 `)
 	d := Default("DATABASE")
 	section(&b, docs, reflect.ValueOf(d).Elem(), "", "The file")

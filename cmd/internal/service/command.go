@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,8 @@ type Program struct {
 	Service config.Service
 	Short   string // one line for --help
 	Long    string
+
+	InitLong string // what init makes, for its --help
 
 	// Emulators are the environment variables that choose a stand-in.
 	Emulators []string
@@ -38,10 +41,12 @@ type Program struct {
 	Signals <-chan os.Signal
 	// StopLimit replaces StopLimit, for tests.
 	StopLimit time.Duration
+	// CheckLimit replaces checkLimit, for tests.
+	CheckLimit time.Duration
 }
 
 // checkLimit bounds the command check: a server that doesn't answer is a finding.
-const checkLimit = 2 * time.Minute
+const checkLimit = 30 * time.Second
 
 // Finding is what a preflight found.
 type Finding struct {
@@ -55,6 +60,9 @@ type Finding struct {
 func Main(ctx context.Context, p Program, args []string, stdout, stderr io.Writer) int {
 	if p.StopLimit == 0 {
 		p.StopLimit = StopLimit
+	}
+	if p.CheckLimit == 0 {
+		p.CheckLimit = checkLimit
 	}
 	i := &invocation{Program: p, stdout: stdout, stderr: stderr, code: ExitDone}
 	root := i.root()
@@ -88,8 +96,8 @@ func (i *invocation) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing: run, check or init") },
-		Example:       fmt.Sprintf("  %[1]s check --config shop.yaml\n  %[1]s run --config shop.yaml", name),
+		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing: check, init or run") },
+		Example:       fmt.Sprintf("  %[1]s check --config-only --config shop.yaml\n  %[1]s init --config shop.yaml\n  %[1]s run --config shop.yaml", name),
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().StringVar(&i.file, "config", "cdc.yaml", "configuration `FILE`; deploy/CONFIG.md describes it")
@@ -102,19 +110,21 @@ func (i *invocation) root() *cobra.Command {
 		Example: fmt.Sprintf("  %[1]s run\n  %[1]s run --config /etc/cdc/shop.yaml", name),
 	}
 	check := &cobra.Command{
-		Use:     "check",
-		Short:   "Do every check that run depends on, and say what to do about each finding",
-		Long:    "Do every check that run depends on, and say what to do about each finding. Nothing is changed.",
+		Use:   "check",
+		Short: "Do every check that run depends on, and say what to do about each finding",
+		Long: "Do every check that run depends on, and say what to do about each finding. Nothing is changed.\n" +
+			"A check that gets no answer within 30 s is a finding too.",
 		Example: fmt.Sprintf("  %[1]s check --config shop.yaml\n  %[1]s check --config-only   # the file alone, without connecting", name),
 	}
 	check.Flags().BoolVar(&i.configOnly, "config-only", false, "check the file alone, without connecting to anything")
 	initialise := &cobra.Command{
 		Use:     "init",
 		Short:   "Make what the service needs and isn't there; a second time changes nothing",
+		Long:    i.InitLong,
 		Example: fmt.Sprintf("  %[1]s init --config shop.yaml", name),
 	}
 	for cmd, do := range map[*cobra.Command]func(context.Context) int{run: i.run, check: i.check, initialise: i.init} {
-		cmd.Args = cobra.NoArgs
+		cmd.Args = noArgs
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 			i.code = do(cmd.Context())
 			return nil
@@ -122,6 +132,14 @@ func (i *invocation) root() *cobra.Command {
 		root.AddCommand(cmd)
 	}
 	return root
+}
+
+// noArgs refuses arguments; most often one is the file.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no argument %q: name the file with --config", cmd.Name(), args[0])
 }
 
 func (i *invocation) load() (*config.Config, error) { return config.Load(i.file, os.LookupEnv) }
@@ -134,9 +152,12 @@ func tell(w io.Writer, word string, err error) {
 			fmt.Fprintf(w, "%s: %v\n", word, e) // says code and fix itself
 			continue
 		}
-		fmt.Fprintf(w, "%s: %s: %v; %s\n", word, code, e, fix)
+		fmt.Fprintf(w, "%s: %s: %s; %s\n", word, code, oneLine(e), fix)
 	}
 }
+
+// oneLine keeps a finding on one line; some libraries write a line for each address.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func (i *invocation) check(ctx context.Context) int {
 	cfg, err := i.load()
@@ -147,19 +168,27 @@ func (i *invocation) check(ctx context.Context) int {
 	if w := cfg.Warnings(i.file); w != nil {
 		tell(i.stdout, "warning", w)
 	}
+	notYet := cfg.NotYet(i.Service, i.file)
 	if i.configOnly {
+		if notYet != nil {
+			// The file is valid, with keys of a later version too; but whoever checks it wants to run.
+			tell(i.stdout, "refused by init and run", notYet)
+		}
 		fmt.Fprintf(i.stdout, "%s: ok\n", i.file)
 		return ExitDone
 	}
-	if err := cfg.NotYet(i.Service, i.file); err != nil {
+	if err := notYet; err != nil {
 		tell(i.stdout, "error", err)
 		return ExitUsage
 	}
 	log := NewLogger(i.stderr, slog.LevelWarn, string(i.Service), cfg.Database)
 	i.warnEmulators(log)
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	ctx, cancel := context.WithTimeout(ctx, i.CheckLimit)
 	defer cancel()
 	findings, err := i.Check(ctx, cfg, log)
+	if ctx.Err() != nil {
+		err = late(err)
+	}
 	code := ExitDone
 	for _, f := range findings {
 		word := "warning"
@@ -193,12 +222,20 @@ func (i *invocation) init(ctx context.Context) int {
 	for _, line := range did {
 		fmt.Fprintf(i.stdout, "did: %s\n", line)
 	}
-	fmt.Fprintf(i.stdout, "%s: %d changes\n", i.file, len(did))
 	if err != nil {
+		fmt.Fprintf(i.stdout, "%s: %s, not complete\n", i.file, changes(len(did)))
 		tell(i.stdout, "error", err)
 		return ExitFailed
 	}
+	fmt.Fprintf(i.stdout, "%s: %s\n", i.file, changes(len(did)))
 	return ExitDone
+}
+
+func changes(n int) string {
+	if n == 1 {
+		return "1 change"
+	}
+	return fmt.Sprintf("%d changes", n)
 }
 
 func (i *invocation) warnEmulators(log *slog.Logger) {

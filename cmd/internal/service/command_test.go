@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -94,7 +95,7 @@ func TestCommandLine(t *testing.T) {
 	}{
 		{nil, 2, "", "a command is missing"},
 		{[]string{"fly"}, 2, "", `unknown command "fly"`},
-		{[]string{"run", "now"}, 2, "", `unknown command "now"`},
+		{[]string{"run", "now"}, 2, "", `run takes no argument "now": name the file with --config`},
 		{[]string{"run", "--fast"}, 2, "", "unknown flag: --fast"},
 		{[]string{"check", "--config"}, 2, "", "flag needs an argument"},
 		{[]string{"completion"}, 2, "", "unknown command"},
@@ -107,11 +108,44 @@ func TestCommandLine(t *testing.T) {
 		{[]string{"check", "--config", path, "--config-only"}, 0, "cdc.yaml: ok", ""},
 		{[]string{"check", "--config", path}, 1, "error: slot_missing: there is no slot; run init\nwarning: wal_unbounded: no limit; set one\nerror: slot_lost: the slot is gone; run cdc-publisher init\n", ""},
 		{[]string{"init", "--config", path}, 0, "did: create slot\n", ""},
-		{[]string{"init", "--config", path}, 0, "1 changes", ""},
+		{[]string{"init", "--config", path}, 0, "cdc.yaml: 1 change\n", ""},
 	} {
 		code, stdout, stderr := invoke(t, p, tt.args...)
 		if code != tt.code || !strings.Contains(stdout, tt.stdout) || !strings.Contains(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 			t.Errorf("%q: exit %d\nstdout: %s\nstderr: %s", tt.args, code, stdout, stderr)
+		}
+	}
+}
+
+// TestConfigOnlyNamesLaterKeys: a valid file stays valid, but whoever checks it
+// hears at once what run will refuse.
+func TestConfigOnlyNamesLaterKeys(t *testing.T) {
+	path := write(t, good+"defaults: {mode: history}\n")
+	code, stdout, _ := invoke(t, testProgram("well"), "check", "--config-only", "--config", path)
+	if code != ExitDone || !strings.Contains(stdout, "refused by init and run: "+path) || !strings.Contains(stdout, "defaults.mode") ||
+		!strings.HasSuffix(stdout, path+": ok\n") {
+		t.Errorf("exit %d\n%s", code, stdout)
+	}
+}
+
+// TestCheckWithoutAnswer: a server that can't be reached or never answers isn't
+// a riddle, whichever package met it.
+func TestCheckWithoutAnswer(t *testing.T) {
+	path := write(t, good)
+	for name, check := range map[string]func(context.Context) error{
+		"refused": func(context.Context) error {
+			return fmt.Errorf("look:\n\t%w", &net.OpError{Op: "dial", Err: errors.New("refused")})
+		},
+		"silent": func(ctx context.Context) error { <-ctx.Done(); return errors.New("rpc error: code = DeadlineExceeded") },
+	} {
+		p := testProgram("well")
+		p.CheckLimit = 10 * time.Millisecond
+		p.Check = func(ctx context.Context, _ *config.Config, _ *slog.Logger) ([]Finding, error) {
+			return nil, errors.Join(check(ctx), codedError{})
+		}
+		code, stdout, _ := invoke(t, p, "check", "--config", path)
+		if code != ExitFailed || !strings.HasPrefix(stdout, "error: unreachable: ") || !strings.Contains(stdout, "error: slot_lost: ") || strings.Count(stdout, "\n") != 2 {
+			t.Errorf("%s: exit %d\n%s", name, code, stdout)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 
 	"cdc/cmd/internal/config"
 )
@@ -34,9 +35,38 @@ const (
 	unknownFix  = "read the error; restarting is safe; report it if it comes back"
 )
 
+// unreachableCode stands for a server that can't be reached or doesn't answer,
+// where no package has said more about it.
+const (
+	unreachableCode = "unreachable"
+	unreachableFix  = "start the server, correct its name and port, or open the network between here and there; restarting is safe"
+)
+
+// noAnswer is an error that came only after the time for answers was over.
+type noAnswer struct{ error }
+
+func (e noAnswer) Unwrap() error { return e.error }
+func (noAnswer) Code() string    { return unreachableCode }
+func (noAnswer) Fix() string     { return unreachableFix }
+
+// late says of each error in err that nobody knew more about that there was no answer.
+func late(err error) error {
+	var all []error
+	for _, e := range split(err) {
+		if code, _ := explain(e); code == unknownCode {
+			e = noAnswer{e}
+		}
+		all = append(all, e)
+	}
+	return errors.Join(all...)
+}
+
 // explain returns the code of err and what to do about it.
 func explain(err error) (code, fix string) {
 	code, fix = unknownCode, unknownFix
+	if _, ok := errors.AsType[net.Error](err); ok { // context.DeadlineExceeded is one too
+		code, fix = unreachableCode, unreachableFix
+	}
 	if e, ok := errors.AsType[coded](err); ok {
 		code = e.Code()
 	}

@@ -45,6 +45,8 @@ health: {publisher: %q, sink: %q}
 log: {level: info, progress: 1s}
 `
 
+const configName = "cdc.yaml"
+
 // writeConfig writes the configuration file into dir and returns its path.
 func writeConfig(dir string) (string, error) {
 	publisher, err := freeAddress()
@@ -55,7 +57,7 @@ func writeConfig(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "cdc.yaml")
+	path := filepath.Join(dir, configName)
 	if err := os.WriteFile(path, fmt.Appendf(nil, configText, publisher, sink), 0o600); err != nil {
 		return "", fmt.Errorf("write the configuration: %w", err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sync"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Seed     uint64
 	Sabotage string    // empty, or one of Sabotages
-	Progress io.Writer // gets a line a second, for people
+	Progress io.Writer // for people: a line a second, or one line that changes on a terminal
 	Bin      string    // the folder of the services' executables; empty: built first
 }
 
@@ -32,39 +32,46 @@ const (
 
 // Run runs the pipeline with a workload, kills each service once, and compares
 // both ends. The error says why there is no verdict. A run that fails leaves its
-// logs and configuration behind and says where.
+// logs and configuration behind and says where; one that is interrupted doesn't.
 func Run(ctx context.Context, o Options) (v Verdict, err error) {
+	say := newTeller(o.Progress)
+	defer say.end()
 	dir, err := os.MkdirTemp("", "cdc-demo-")
 	if err != nil {
 		return v, err
 	}
-	var writing sync.Mutex
-	say := func(format string, args ...any) {
-		writing.Lock()
-		defer writing.Unlock()
-		fmt.Fprintf(o.Progress, "demo: "+format+"\n", args...)
-	}
 	defer func() {
-		if err != nil || !v.OK() {
-			say("logs and configuration are in %s", dir)
+		if _, e := os.Stat(filepath.Join(dir, configName)); e == nil && ctx.Err() == nil && (err != nil || !v.OK()) {
+			say.line("logs and configuration are in %s", dir)
 			return
 		}
-		err = os.RemoveAll(dir)
+		err = errors.Join(err, os.RemoveAll(dir))
 	}()
 	if o.Bin == "" {
-		say("building cdc-publisher and cdc-sink")
-		o.Bin = dir
-		if err := Build(ctx, dir); err != nil {
+		say.line("building cdc-publisher and cdc-sink")
+		if o.Bin, err = os.MkdirTemp("", "cdc-demo-bin-"); err != nil {
+			return v, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(o.Bin)) }()
+		if err := Build(ctx, o.Bin); err != nil {
 			return v, err
 		}
 	}
 	start := time.Now()
-	say("starting Postgres, the stand-ins and both services")
-	s, err := Start(ctx, dir, o.Bin)
+	s, err := Start(ctx, dir, o.Bin, say.line)
 	if err != nil {
 		return v, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	v, err = s.show(ctx, o, say)
+	if err == nil {
+		say.line("took %.1f s", time.Since(start).Seconds())
+	}
+	return v, err
+}
+
+// show lets the pipeline work and judges it.
+func (s *Stack) show(ctx context.Context, o Options, say *teller) (v Verdict, err error) {
 	kills, err := s.work(ctx, o, say)
 	if err != nil {
 		return v, err
@@ -85,14 +92,15 @@ func Run(ctx context.Context, o Options) (v Verdict, err error) {
 	}
 	v.Kills = kills
 	for _, f := range findings {
-		say("%s", f)
+		say.line("%s", f)
 	}
-	say("took %.1f s", time.Since(start).Seconds())
+	say.line("compared %d changes with what Pub/Sub stored, and %d rows of Postgres with BigQuery's; %d messages came more than once",
+		len(committed), v.Rows, v.Redelivered)
 	return v, nil
 }
 
 // work runs the workload and kills the services meanwhile.
-func (s *Stack) work(ctx context.Context, o Options, say func(string, ...any)) (kills int, err error) {
+func (s *Stack) work(ctx context.Context, o Options, say *teller) (kills int, err error) {
 	w := &workload{dsn: s.dsn, seed: o.Seed, transactions: transactions}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return w.run(gctx) })
@@ -110,12 +118,13 @@ func (s *Stack) work(ctx context.Context, o Options, say func(string, ...any)) (
 	stopReports()
 	<-reports
 	if err == nil {
-		say("workload done: %d transactions, %d row changes; waiting until all of it is written", w.committed.Load(), w.changes.Load())
+		say.line("workload done: %d transactions committed, %d rolled back, %d row changes; waiting until all of it is written",
+			w.committed.Load(), int64(w.transactions)-w.committed.Load(), w.changes.Load())
 	}
 	return kills, err
 }
 
-func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any)) {
+func (s *Stack) report(ctx context.Context, w *workload, say *teller) {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
@@ -124,8 +133,8 @@ func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any
 			return
 		case <-tick.C:
 			c := s.pubsub.Counters()
-			say("%d of %d transactions, %d row changes, %d messages stored, %d acked, %d redelivered",
-				w.committed.Load(), w.transactions, w.changes.Load(), c.Published, c.Acks, c.Redelivered)
+			say.progress("%d of %d transactions, %d row changes, %d messages stored, %d acked, %d redelivered",
+				w.tried.Load(), w.transactions, w.changes.Load(), c.Published, c.Acks, c.Redelivered)
 		}
 	}
 }
@@ -133,7 +142,7 @@ func (s *Stack) report(ctx context.Context, w *workload, say func(string, ...any
 // disturb kills each service once, while at least inFlightMin changes are on
 // their way through it, and starts it again. In between it breaks a message, if
 // it is to.
-func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say func(string, ...any)) (kills int, err error) {
+func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say *teller) (kills int, err error) {
 	unpublished := func() int { return int(w.changes.Load()) - int(s.pubsub.Counters().Published) }
 	if err := s.kill(ctx, s.publisher, transactions/5, w, unpublished, say); err != nil {
 		return 0, err
@@ -142,6 +151,7 @@ func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say f
 		if err := s.sabotage(ctx, sabotage, w); err != nil {
 			return 1, err
 		}
+		say.line("broke a message inside the Pub/Sub stand-in (%s): the verdict must be FAILED", sabotage)
 	}
 	unacked := func() int { return s.pubsub.Backlog(subscription) }
 	if err := s.kill(ctx, s.sink, transactions/2, w, unacked, say); err != nil {
@@ -152,7 +162,7 @@ func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say f
 
 // kill kills a service once that many transactions are committed and enough
 // changes are in flight, and starts it again.
-func (s *Stack) kill(ctx context.Context, svc *service, after int64, w *workload, inFlight func() int, say func(string, ...any)) error {
+func (s *Stack) kill(ctx context.Context, svc *service, after int64, w *workload, inFlight func() int, say *teller) error {
 	if err := s.await(ctx, killLimit, "the workload to go on", func() bool { return w.committed.Load() >= after }); err != nil {
 		return err
 	}
@@ -164,7 +174,7 @@ func (s *Stack) kill(ctx context.Context, svc *service, after int64, w *workload
 	if err := svc.kill(); err != nil {
 		return err
 	}
-	say("killed %s with %d changes in flight", svc.name, n)
+	say.line("killed %s with %d changes in flight; starting it again", svc.name, n)
 	return svc.start()
 }
 

@@ -46,15 +46,15 @@ type Stack struct {
 
 // Start starts Postgres, the stand-ins, both services' init and then both
 // services, whose executables are in bin. Logs and the configuration file are
-// in dir.
-func Start(ctx context.Context, dir, bin string) (_ *Stack, err error) {
+// in dir. say is told what happens.
+func Start(ctx context.Context, dir, bin string, say func(format string, args ...any)) (_ *Stack, err error) {
 	s := &Stack{dir: dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if err := s.startServers(ctx); err != nil {
+	if err := s.startServers(ctx, say); err != nil {
 		return nil, err
 	}
 	if s.config, err = writeConfig(dir); err != nil {
@@ -96,10 +96,13 @@ func newService(dir, bin, name, config string, env []string) (*service, error) {
 	return &service{name: name, path: filepath.Join(bin, name), args: []string{"run", "--config", config}, env: env, log: log}, nil
 }
 
-func (s *Stack) startServers(ctx context.Context) (err error) {
-	if s.postgres, err = postgrestest.Launch(ctx, postgrestest.Options{}); err != nil {
+func (s *Stack) startServers(ctx context.Context, say func(format string, args ...any)) (err error) {
+	say("starting Postgres")
+	progress := func(what string) { say("%s", what) }
+	if s.postgres, err = postgrestest.Launch(ctx, postgrestest.Options{Progress: progress}); err != nil {
 		return err
 	}
+	say("Postgres %s is up; starting the stand-ins and both services", s.postgres.Version())
 	setup := []string{
 		"CREATE ROLE " + role + " LOGIN REPLICATION PASSWORD '" + password + "'",
 		"CREATE DATABASE " + database + " OWNER " + role,

@@ -27,7 +27,8 @@ type workload struct {
 	seed         uint64
 	transactions int // of all writers together
 
-	committed atomic.Int64 // transactions
+	tried     atomic.Int64 // transactions that have ended
+	committed atomic.Int64 // of these
 	changes   atomic.Int64 // row changes in committed transactions
 }
 
@@ -63,6 +64,7 @@ func (w *workload) write(ctx context.Context, conn *pgx.Conn, writer int) error 
 			tried.tx, tried.changes = tx, 0
 			return work(&tried, ctx)
 		})
+		w.tried.Add(1)
 		switch {
 		case errors.Is(err, errRolledBack):
 			continue
