@@ -148,7 +148,7 @@ func (s *Stack) disturb(ctx context.Context, sabotage string, w *workload, say *
 		return 0, err
 	}
 	if sabotage != "" {
-		if err := s.sabotage(ctx, sabotage, w); err != nil {
+		if err := s.sabotage(ctx, sabotage); err != nil {
 			return 1, err
 		}
 		say.line("broke a message inside the Pub/Sub stand-in (%s): the verdict must be FAILED", sabotage)

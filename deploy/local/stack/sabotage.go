@@ -15,31 +15,39 @@ var Sabotages = []string{"drop", "swap"}
 // KnownSabotage reports whether s names a sabotage; none counts as known.
 func KnownSabotage(s string) bool { return s == "" || slices.Contains(Sabotages, s) }
 
-// caughtUp is how many changes the publisher may be behind when a message is broken.
-const caughtUp = 500
+// beyondCopies is how many new changes must be stored after the publisher's
+// restart, and how many messages more, before one is broken.
+const beyondCopies = 500
 
-// sabotage breaks one message. It waits until the publisher has caught up after
-// its restart: what it publishes again until then are copies, and breaking one of
-// those does no harm.
-func (s *Stack) sabotage(ctx context.Context, kind string, w *workload) error {
-	err := s.await(ctx, killLimit, "cdc-publisher to catch up", func() bool {
-		committed := int(w.changes.Load()) // before the slow look at what is stored
-		return s.storedChanges()+caughtUp >= committed
+// sabotage breaks one message. It waits until the publisher is well beyond what
+// was stored before its restart: what it publishes again until then are copies,
+// and breaking one of those does no harm. How far it is behind the workload says
+// nothing about that: it may have been killed with little in flight.
+func (s *Stack) sabotage(ctx context.Context, kind string) error {
+	newest := ""
+	for _, m := range s.pubsub.Stored(topic) {
+		newest = max(newest, m.Attributes[schema.AttrPosition])
+	}
+	err := s.await(ctx, killLimit, "cdc-publisher to publish new changes", func() bool {
+		return changesBeyond(s.pubsub.Stored(topic), newest) >= beyondCopies
 	})
 	if err != nil {
 		return err
 	}
-	if err := s.pubsub.Sabotage(pubsubtest.SabotageKind(kind), caughtUp); err != nil {
+	if err := s.pubsub.Sabotage(pubsubtest.SabotageKind(kind), beyondCopies); err != nil {
 		return err
 	}
 	return s.await(ctx, killLimit, "a message to be broken", func() bool { return s.pubsub.Counters().Sabotaged > 0 })
 }
 
-// storedChanges counts what Pub/Sub has stored, copies once.
-func (s *Stack) storedChanges() int {
+// changesBeyond counts the changes with a Position above newest, copies once. A
+// Position's text order is its order.
+func changesBeyond(stored []pubsubtest.StoredMessage, newest string) int {
 	seen := map[string]struct{}{}
-	for _, m := range s.pubsub.Stored(topic) {
-		seen[m.Attributes[schema.AttrPosition]] = struct{}{}
+	for _, m := range stored {
+		if at := m.Attributes[schema.AttrPosition]; at > newest {
+			seen[at] = struct{}{}
+		}
 	}
 	return len(seen)
 }
