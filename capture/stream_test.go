@@ -180,7 +180,7 @@ func TestIndexCountsWithinAnLSN(t *testing.T) {
 	r := newRecorder(t, 0)
 	s := offline(t, c.Table, r)
 	insert := func(lsn uint64) frames { return wal(lsn).u8('I').u32(testOID).u8('N').tuple(c.After) }
-	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100), insert(90), insert(90), insert(91), insert(95), insert(95), insert(95), commitFrame(100),
+	feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'), insert(90), insert(90), insert(91), insert(95), insert(95), insert(95), commitFrame(100),
 		beginFrame(200), insert(150), insert(150), commitFrame(200))
 	var got []schema.Position
 	for _, m := range r.snapshot() {
@@ -206,7 +206,7 @@ func TestOldKeyFillsNothingElse(t *testing.T) {
 	row[6] = schema.Value{State: schema.Unchanged}
 	r := newRecorder(t, 0)
 	s := offline(t, c.Table, r)
-	feed(t, s, relationFrame(testOID, c.Table, 'd'), beginFrame(100))
+	feed(t, s, beginFrame(100), relationFrame(testOID, c.Table, 'd'))
 	err := s.frame(wal(90).u8('U').u32(testOID).u8('K').tuple(old).u8('N').tuple(row))
 	if codeOf(t, err) != "unchanged_toast" || r.len() != 0 {
 		t.Errorf("got %v, %d messages", err, r.len())
