@@ -107,6 +107,9 @@ func (c *Capture) finish(ctx context.Context, reason error, points *checkpointer
 	if err == nil {
 		err = updates.send(time.Now())
 	}
+	if err == nil {
+		err = updates.leave(ctx)
+	}
 	n := c.Counters()
 	c.cfg.Log.InfoContext(ctx, EventStopped, "confirmed", schema.LSN(c.counters.confirmed.Load()).String(),
 		"changes", n.Changes, "transactions", n.Transactions)

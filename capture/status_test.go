@@ -109,6 +109,51 @@ func TestStatusSend(t *testing.T) {
 	}
 }
 
+// A stream is over once the server says so, whatever it sends before, and whatever
+// deadline woke the goroutine that received.
+func TestStatusLeaves(t *testing.T) {
+	var confirmed atomic.Uint64
+	cfg := Config{SenderTimeout: time.Minute}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, test := range []struct {
+		name, code string
+		last       pgproto3.BackendMessage
+	}{
+		{"ended", "", &pgproto3.ReadyForQuery{TxStatus: 'I'}},
+		{"refused", "stream_failed", &pgproto3.ErrorResponse{Severity: "ERROR", Code: "XX000"}},
+		{"hung up", "connection_lost", nil},
+	} {
+		s, server := statusOver(t, &cfg, &confirmed)
+		_ = s.conn.Conn().SetReadDeadline(time.Unix(1, 0))
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			frame := make([]byte, 5)
+			_, _ = io.ReadFull(server, frame)
+			if frame[0] != 'c' {
+				t.Errorf("%s: sent %q", test.name, frame)
+			}
+			var out []byte
+			for _, m := range []pgproto3.BackendMessage{
+				&pgproto3.CopyData{Data: []byte("k")}, &pgproto3.CopyDone{},
+				&pgproto3.CommandComplete{CommandTag: []byte("COPY 0")}, test.last,
+			} {
+				if m != nil {
+					out, _ = m.Encode(out)
+				}
+			}
+			_, _ = server.Write(out)
+			_ = server.Close()
+		}()
+		err := s.leave(ctx)
+		if got := codeOrNone(t, err); got != test.code {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		<-answered
+	}
+}
+
 // A stream on which nothing arrives is lost, unless it can't move because of us.
 func TestSilentStreamIsLost(t *testing.T) {
 	var confirmed atomic.Uint64
