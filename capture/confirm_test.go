@@ -309,7 +309,7 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
 	log := &events{}
-	cfg.Log = slog.New(log)
+	cfg.Log, cfg.StopTimeout = slog.New(log), time.Hour
 	var verdict atomic.Pointer[error]
 	cfg.Vouch = func(context.Context) error {
 		if err := verdict.Load(); err != nil {
@@ -328,6 +328,11 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 	before := run.capture.Counters().Confirmed
 	d.exec(`INSERT INTO t VALUES (1)`)
 	eventually(t, "message", func() bool { return r.len() == 1 })
+	r.mu.Lock()
+	r.hold = true
+	r.mu.Unlock()
+	d.exec(`INSERT INTO t VALUES (2)`) // in flight for ever: Run doesn't wait for it
+	eventually(t, "message in flight", func() bool { return r.len() == 2 })
 	var fatal error = &Error{finding: blocking("subscription_missing", "create it", "no subscription")}
 	verdict.Store(&fatal)
 	if err := run.wait(); codeOf(t, err) != "subscription_missing" {
@@ -337,9 +342,10 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 		t.Errorf("checkpoint %s, was %s", now, before)
 	}
 	verdict.Store(nil)
+	r.release()
 	d.slotIdle(cfg.Slot)
 	run = start(t, cfg, r)
-	eventually(t, "the message again", func() bool { return r.len() == 2 })
+	eventually(t, "both messages again", func() bool { return r.len() == 4 })
 	eventually(t, "confirmed", func() bool { return run.capture.Counters().Confirmed > before })
 	run.stop()
 }
