@@ -178,6 +178,8 @@ func TestSupersededInstanceStops(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
+	log := &events{}
+	cfg.Log = slog.New(log)
 	mustInit(t, cfg)
 	r := newRecorder(t, 0)
 	run := start(t, cfg, r)
@@ -191,6 +193,9 @@ func TestSupersededInstanceStops(t *testing.T) {
 	d.exec(`INSERT INTO t VALUES (2)`)
 	if got := codeOf(t, run.wait()); got != "superseded" {
 		t.Errorf("got %q", got)
+	}
+	if n := log.count(EventStopping) + log.count(EventStopped); n > 0 { // the other one has the stream's end
+		t.Errorf("%d times said to be stopping in order", n)
 	}
 }
 
