@@ -25,6 +25,8 @@ type Capture struct {
 	phase     phase
 	counters  counters
 	flight    atomic.Pointer[flight]
+	abandoned context.Context // done when nothing will be accepted any more
+	abandon   context.CancelFunc
 }
 
 // New returns a Capture, or all that is wrong with cfg. It doesn't connect.
@@ -34,6 +36,7 @@ func New(cfg Config, publisher Publisher) (*Capture, error) {
 		return nil, err
 	}
 	c := &Capture{cfg: cfg, publisher: publisher}
+	c.abandoned, c.abandon = context.WithCancel(context.Background())
 	c.phase.set(WaitingNothing)
 	return c, nil
 }
@@ -53,8 +56,8 @@ func (s *session) close() {
 }
 
 // Run streams until ctx is cancelled and then returns nil, after what was handed
-// on is accepted and confirmed or Config.StopTimeout is over. Any other end is an
-// error; see the package comment. Call it once. The publisher must run until Run
+// on is accepted and confirmed, Config.StopTimeout is over or Abandon is called. Any
+// other end is an error; see the package comment. Call it once. The publisher must run until Run
 // has returned, and must be stopped at once if Run returns an error.
 func (c *Capture) Run(ctx context.Context) error {
 	c.phase.set(WaitingSlot)
@@ -73,6 +76,11 @@ func (c *Capture) Run(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Abandon says that the publisher has ended and will accept nothing more: when Run
+// stops, it confirms what was accepted and doesn't wait. It doesn't stop Run. Any
+// goroutine may call it, at any time and more than once.
+func (c *Capture) Abandon() { c.abandon() }
 
 // open connects, inspects, gets the slot and takes the state over. While another
 // instance holds the slot it waits.

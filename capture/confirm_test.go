@@ -104,41 +104,41 @@ func TestIdleSlotMovesOn(t *testing.T) {
 // connection.
 func TestBlockedPublisher(t *testing.T) {
 	t.Parallel()
-	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
-	cfg := d.config()
-	cfg.SenderTimeout = time.Second
-	mustInit(t, cfg)
-	for i, what := range []string{"publish blocks", "window is full"} {
-		r := newRecorder(t, 0)
-		if what == "publish blocks" {
-			r.blocked = make(chan struct{})
-		} else {
-			r.hold, cfg.WindowBytes = true, 1
-		}
-		run := start(t, cfg, r)
-		d.exec(fmt.Sprintf(`INSERT INTO t SELECT g FROM generate_series(%d, %d) g`, 1000*i, 1000*i+199))
-		want := WaitingPublisher
-		if r.hold {
-			want = WaitingWindow
-		}
-		eventually(t, what, func() bool { return run.capture.Counters().WaitingFor == want })
-		pid := query[int](d, `SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1`, cfg.Slot)
-		time.Sleep(3 * time.Second) // three timeouts; nothing but time can show it
-		if now := query[int](d, `SELECT coalesce(active_pid, 0) FROM pg_replication_slots WHERE slot_name = $1`, cfg.Slot); now != pid {
-			t.Fatalf("%s: the walsender is gone", what)
-		}
-		if r.blocked != nil {
-			blocked := r.blocked
-			r.mu.Lock()
-			r.blocked = nil
-			r.mu.Unlock()
-			close(blocked)
-		} else {
-			r.release()
-		}
-		eventually(t, "all rows", func() bool { return len(r.rows()["public.t"]) == 200 })
-		run.stop()
-		d.slotIdle(cfg.Slot)
+	for _, what := range []string{"publish blocks", "window is full"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
+			cfg := d.config()
+			cfg.SenderTimeout = time.Second
+			mustInit(t, cfg)
+			r := newRecorder(t, 0)
+			want := WaitingWindow
+			if what == "publish blocks" {
+				r.blocked, want = make(chan struct{}), WaitingPublisher
+			} else {
+				r.hold, cfg.WindowBytes = true, 1
+			}
+			run := start(t, cfg, r)
+			d.exec(`INSERT INTO t SELECT generate_series(1, 200)`)
+			eventually(t, what, func() bool { return run.capture.Counters().WaitingFor == want })
+			pid := query[int](d, `SELECT active_pid FROM pg_replication_slots WHERE slot_name = $1`, cfg.Slot)
+			time.Sleep(3 * time.Second) // three timeouts; nothing but time can show it
+			if now := query[int](d, `SELECT coalesce(active_pid, 0) FROM pg_replication_slots WHERE slot_name = $1`, cfg.Slot); now != pid {
+				t.Fatal("the walsender is gone")
+			}
+			if r.hold {
+				r.release()
+			} else {
+				r.mu.Lock()
+				blocked := r.blocked
+				r.blocked = nil
+				r.mu.Unlock()
+				close(blocked)
+			}
+			eventually(t, "all rows", func() bool { return r.len() == 200 })
+			run.stop()
+			d.mustAgree(r.snapshot(), "public.t")
+		})
 	}
 }
 
@@ -178,6 +178,8 @@ func TestSupersededInstanceStops(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
+	log := &events{}
+	cfg.Log = slog.New(log)
 	mustInit(t, cfg)
 	r := newRecorder(t, 0)
 	run := start(t, cfg, r)
@@ -191,6 +193,9 @@ func TestSupersededInstanceStops(t *testing.T) {
 	d.exec(`INSERT INTO t VALUES (2)`)
 	if got := codeOf(t, run.wait()); got != "superseded" {
 		t.Errorf("got %q", got)
+	}
+	if n := log.count(EventStopping) + log.count(EventStopped); n > 0 { // the other one has the stream's end
+		t.Errorf("%d times said to be stopping in order", n)
 	}
 }
 
@@ -309,7 +314,7 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 	d := newDatabase(t, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
 	log := &events{}
-	cfg.Log = slog.New(log)
+	cfg.Log, cfg.StopTimeout = slog.New(log), time.Hour
 	var verdict atomic.Pointer[error]
 	cfg.Vouch = func(context.Context) error {
 		if err := verdict.Load(); err != nil {
@@ -328,6 +333,11 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 	before := run.capture.Counters().Confirmed
 	d.exec(`INSERT INTO t VALUES (1)`)
 	eventually(t, "message", func() bool { return r.len() == 1 })
+	r.mu.Lock()
+	r.hold = true
+	r.mu.Unlock()
+	d.exec(`INSERT INTO t VALUES (2)`) // in flight for ever: Run doesn't wait for it
+	eventually(t, "message in flight", func() bool { return r.len() == 2 })
 	var fatal error = &Error{finding: blocking("subscription_missing", "create it", "no subscription")}
 	verdict.Store(&fatal)
 	if err := run.wait(); codeOf(t, err) != "subscription_missing" {
@@ -337,9 +347,10 @@ func TestUnvouchedIsNotConfirmed(t *testing.T) {
 		t.Errorf("checkpoint %s, was %s", now, before)
 	}
 	verdict.Store(nil)
+	r.release()
 	d.slotIdle(cfg.Slot)
 	run = start(t, cfg, r)
-	eventually(t, "the message again", func() bool { return r.len() == 2 })
+	eventually(t, "both messages again", func() bool { return r.len() == 4 })
 	eventually(t, "confirmed", func() bool { return run.capture.Counters().Confirmed > before })
 	run.stop()
 }

@@ -20,7 +20,8 @@
 // connection; one logs progress. The one that polls notices first when the server
 // shuts down. Run ends when its context is cancelled: it stops receiving, waits for a
 // bounded time until what it handed on is accepted, writes the last checkpoint,
-// confirms it and returns nil. The publisher has to run until then.
+// confirms it and returns nil. The publisher has to run until then; Abandon says
+// that it doesn't any more, and Run doesn't wait.
 //
 // # Failure
 //

@@ -2,9 +2,12 @@ package capture
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,7 +26,13 @@ func testMain(m *testing.M) int {
 	if os.Getenv(envChild) != "" {
 		return childMain()
 	}
-	var err error
+	// They wait more than they compute: for the server, for the next pace. The
+	// command line overrides it.
+	err := flag.Set("test.parallel", strconv.Itoa(max(6, runtime.GOMAXPROCS(0))))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
 	server, err = postgrestest.Launch(context.Background(), postgrestest.Options{Settings: map[string]string{
 		"max_replication_slots": "40", "max_wal_senders": "40", "max_connections": "200",
 	}})

@@ -157,7 +157,7 @@ func TestHugeRow(t *testing.T) {
 	run := start(t, cfg, r)
 	d.exec(`INSERT INTO t VALUES (1, repeat('x', 9900000))`, `INSERT INTO t VALUES (2, repeat(chr(1), 1600000))`)
 	eventually(t, "two", func() bool { return r.len() == 2 })
-	d.exec(`INSERT INTO t VALUES (3, repeat('x', 100000000))`, `INSERT INTO t VALUES (4, 'y')`)
+	d.exec(`INSERT INTO t VALUES (3, repeat('x', 20000000))`, `INSERT INTO t VALUES (4, 'y')`)
 	for range 2 {
 		if err := run.wait(); codeOf(t, err) != "message_too_large" {
 			t.Errorf("stopped with %v", err)

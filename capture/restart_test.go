@@ -192,7 +192,8 @@ func TestServerShutdownIsntHeldUp(t *testing.T) {
 	own := postgrestest.Start(t)
 	d := newDatabaseOn(t, own, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
-	cfg.pace.pollEvery = time.Hour
+	log := &events{}
+	cfg.Log, cfg.pace.pollEvery = slog.New(log), time.Hour
 	mustInit(t, cfg)
 	r := newRecorder(t, 0)
 	r.hold = true
@@ -208,6 +209,9 @@ func TestServerShutdownIsntHeldUp(t *testing.T) {
 	}
 	if got := codeOf(t, run.wait()); got != "connection_lost" {
 		t.Errorf("got %q", got)
+	}
+	if n := log.count(EventServerShutdown); n != 1 {
+		t.Errorf("the shutdown is said %d times", n)
 	}
 	r.release()
 }

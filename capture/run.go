@@ -74,7 +74,7 @@ func (c *Capture) stream(ctx context.Context, s *session) error {
 	if cause := context.Cause(receiving); cause != nil {
 		err = cause // the first reason, whatever came of it
 	}
-	if !isLost(err) {
+	if !isLost(err) && !errors.Is(err, errUnvouched) { // else nothing is confirmed any more
 		c.settle(working, f)
 	}
 	finish()
@@ -85,12 +85,14 @@ func (c *Capture) stream(ctx context.Context, s *session) error {
 	return c.finish(ctx, err, points, updates)
 }
 
-// settle waits, for a bounded time, until what was handed on is accepted.
+// settle waits until what was handed on is accepted, for a bounded time and for
+// as long as there is a publisher.
 func (c *Capture) settle(working context.Context, f *flight) {
 	_, messages := f.load()
 	c.cfg.Log.InfoContext(working, EventStopping, "in_flight_messages", messages, "limit_ms", c.cfg.StopTimeout.Milliseconds())
 	ctx, cancel := context.WithTimeout(working, c.cfg.StopTimeout)
 	defer cancel()
+	defer context.AfterFunc(c.abandoned, cancel)()
 	if f.settle(ctx) != nil {
 		_, messages = f.load()
 		c.cfg.Log.WarnContext(working, EventStopIncomplete, "in_flight_messages", messages)
@@ -104,6 +106,9 @@ func (c *Capture) finish(ctx context.Context, reason error, points *checkpointer
 	err := points.final(ctx)
 	if err == nil {
 		err = updates.send(time.Now())
+	}
+	if err == nil {
+		err = updates.leave(ctx)
 	}
 	n := c.Counters()
 	c.cfg.Log.InfoContext(ctx, EventStopped, "confirmed", schema.LSN(c.counters.confirmed.Load()).String(),

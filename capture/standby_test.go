@@ -15,6 +15,8 @@ func TestSynchronousStandbyIsRefused(t *testing.T) {
 	own := postgrestest.Start(t)
 	d := newDatabaseOn(t, own, `CREATE TABLE t (id int PRIMARY KEY)`)
 	cfg := d.config()
+	log := &events{}
+	cfg.Log = slog.New(log)
 	mustInit(t, cfg)
 	run := start(t, cfg, newRecorder(t, 0))
 	eventually(t, "streaming", func() bool { return run.capture.Counters().WaitingFor == WaitingSource })
@@ -24,6 +26,9 @@ func TestSynchronousStandbyIsRefused(t *testing.T) {
 	}
 	if got := codeOf(t, start(t, cfg, newRecorder(t, 0)).wait()); got != "synchronous_standby" {
 		t.Errorf("at the start: %q", got)
+	}
+	if n := log.count(EventStreaming); n != 1 {
+		t.Errorf("streamed %d times, want once: the second start is refused before", n)
 	}
 }
 

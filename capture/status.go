@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"cdc/capture/pgoutput"
 	"cdc/schema"
@@ -53,6 +54,35 @@ func (s *status) send(now time.Time) error {
 	}
 	s.sent, s.lsn = now, lsn
 	return nil
+}
+
+// leave ends the stream and waits until the server has ended it too: then it has
+// handled the last status and let the slot go. A server that is about to send
+// when the connection is closed ends with that error and never reads the status.
+// Nobody else reads from the connection any more.
+func (s *status) leave(ctx context.Context) error {
+	s.conn.Frontend().Send(&pgproto3.CopyDone{})
+	if err := s.conn.Frontend().Flush(); err != nil {
+		return findLost(fmt.Errorf("end the stream: %w", err))
+	}
+	deadline, _ := ctx.Deadline()
+	for {
+		// Again each time: the one that woke the receiving goroutine may come late.
+		_ = s.conn.Conn().SetReadDeadline(deadline)
+		m, err := s.conn.ReceiveMessage(context.Background())
+		if err != nil && pgconn.Timeout(err) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return findLost(fmt.Errorf("end the stream: %w", err))
+		}
+		switch m := m.(type) {
+		case *pgproto3.ReadyForQuery:
+			return nil
+		case *pgproto3.ErrorResponse:
+			return streamError(pgconn.ErrorResponseToPgError(m))
+		}
+	}
 }
 
 // run sends what is due until ctx is cancelled or sending fails. A stream that

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
@@ -164,22 +165,24 @@ func TestFile(t *testing.T) {
 		}
 	})
 	t.Run("a lock that isn't given back is said", func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "state.json")
-		s := state.NewFile(path, "slot")
-		must(t, s.Put(t.Context(), complete()))
-		held, err := os.OpenFile(path+".lock", os.O_RDWR, 0) // as by a process that is stopped
-		must(t, err)
-		must(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
-		if _, err := s.Acquire(t.Context()); !errors.Is(err, state.ErrLocked) {
-			t.Errorf("acquired: %v", err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := s.Acquire(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
-		}
-		must(t, held.Close())
-		acquire(t, s)
+		synctest.Test(t, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state.json")
+			s := state.NewFile(path, "slot")
+			must(t, s.Put(t.Context(), complete()))
+			held, err := os.OpenFile(path+".lock", os.O_RDWR, 0) // as by a process that is stopped
+			must(t, err)
+			must(t, syscall.Flock(int(held.Fd()), syscall.LOCK_EX))
+			if _, err := s.Acquire(t.Context()); !errors.Is(err, state.ErrLocked) {
+				t.Errorf("acquired: %v", err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := s.Acquire(ctx); !errors.Is(err, context.Canceled) {
+				t.Errorf("cancelled: %v", err)
+			}
+			must(t, held.Close())
+			acquire(t, s)
+		})
 	})
 	t.Run("nothing is left beside it", func(t *testing.T) {
 		dir := t.TempDir()

@@ -37,15 +37,16 @@ func runService(ctx context.Context, cfg *config.Config, log *slog.Logger, ready
 		return err
 	}
 	ready.Watch(readiness(stream, watch))
-	return supervise(ctx, stream.Run, dispatcher.Run, watch.Run)
+	return supervise(ctx, stream.Run, stream.Abandon, dispatcher.Run, watch.Run)
 }
 
 // supervise runs stream, which hands messages to publish, and what goes on
 // beside them. When ctx ends, stream stops first and the rest goes on until it
 // has: what is in flight can still be accepted and confirmed. When stream ends
 // otherwise, publish is stopped at once: another instance may have the slot.
-// When publish ends, stream has nothing to do any more.
-func supervise(ctx context.Context, stream, publish func(context.Context) error, beside ...func(context.Context) error) error {
+// When publish ends, stream has nothing to do any more, and abandon tells it not to
+// wait for what is in flight.
+func supervise(ctx context.Context, stream func(context.Context) error, abandon func(), publish func(context.Context) error, beside ...func(context.Context) error) error {
 	streaming, stopStream := context.WithCancelCause(ctx)
 	publishing, stopPublish := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -53,6 +54,7 @@ func supervise(ctx context.Context, stream, publish func(context.Context) error,
 	for i, f := range append([]func(context.Context) error{publish}, beside...) {
 		wg.Go(func() {
 			if errs[i] = f(publishing); errs[i] != nil {
+				abandon()
 				stopStream(errs[i])
 			}
 		})

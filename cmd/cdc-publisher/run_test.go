@@ -79,7 +79,7 @@ func TestSupervise(t *testing.T) {
 				err := supervise(ctx, func(ctx context.Context) error {
 					defer func() { streaming = false }()
 					return tt.stream(ctx)
-				}, func(ctx context.Context) error {
+				}, func() {}, func(ctx context.Context) error {
 					err := tt.publish(ctx)
 					if streaming && err == nil {
 						t.Error("the publisher was stopped before the stream")
@@ -98,6 +98,34 @@ func TestSupervise(t *testing.T) {
 					t.Errorf("one error said twice: %v", err)
 				}
 			})
+		})
+	}
+}
+
+// TestSuperviseAbandons: a stream that waits for what is in flight is told when
+// the publisher has failed, before it is asked to stop as well as after.
+func TestSuperviseAbandons(t *testing.T) {
+	boom := errors.New("publish boom")
+	for stop, fails := range map[time.Duration]time.Duration{time.Hour: time.Second, time.Second: 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), stop)
+			defer cancel()
+			begin := time.Now()
+			abandoned, abandon := context.WithCancel(t.Context())
+			err := supervise(ctx, func(ctx context.Context) error {
+				<-ctx.Done()
+				select {
+				case <-abandoned.Done():
+				case <-time.After(20 * time.Second):
+				}
+				return nil
+			}, abandon, func(context.Context) error {
+				time.Sleep(fails)
+				return boom
+			})
+			if took := time.Since(begin); !errors.Is(err, boom) || took != fails {
+				t.Errorf("stopped after %s, the publisher failed after %s: %v after %s", stop, fails, err, took)
+			}
 		})
 	}
 }
