@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/grpc/codes"
 
 	"cdc/publish/pubsubtest"
@@ -16,6 +17,7 @@ import (
 // up to three sinks at once, some killed and some stopped. In the end BigQuery
 // has the newest of every key and nothing is a dead letter.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	for range 2 {
 		seed := newSeed(t)
 		chaos(t, seed)
@@ -40,7 +42,8 @@ func chaos(t *testing.T, seed uint64) {
 	if coin() {
 		w.cfg.Tables.MaxStaleness = time.Hour
 	}
-	w.cfg.Write.AppendTimeout = 2 * time.Second
+	w.cfg.Write.AppendTimeout = 400 * time.Millisecond // some slow answers are later, some aren't
+	w.backoff = gax.Backoff{Initial: 10 * time.Millisecond, Max: 200 * time.Millisecond, Multiplier: 2}
 	var sinks []*running
 	for range 6 {
 		for len(sinks) < 1+r.IntN(3) {
@@ -92,7 +95,7 @@ func (w *world) injectAny(r *rand.Rand) {
 	}
 	for range r.IntN(5) {
 		w.bigquery.Inject(bigquerytest.Fault{
-			Kind: append[r.IntN(len(append))], After: r.IntN(6), Count: 1 + r.IntN(3), Delay: time.Duration(r.IntN(2500)) * time.Millisecond,
+			Kind: append[r.IntN(len(append))], After: r.IntN(6), Count: 1 + r.IntN(3), Delay: time.Duration(r.IntN(500)) * time.Millisecond,
 		})
 	}
 	methods := []string{"tables.get", "tables.insert", "jobs.query", "datasets.get"}

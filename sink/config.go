@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/api/option"
 
+	"cdc/sink/deadletter"
 	"cdc/sink/pull"
 	"cdc/sink/storagewrite"
 	"cdc/sink/tables"
@@ -24,11 +25,16 @@ type Config struct {
 	// BatchRows and BatchBytes are the most of one append; 5,000 and 8 MiB if zero.
 	BatchRows  int
 	BatchBytes int
-	// Grace is how long a stop may take: to write and ack what was received.
+	// Grace is how long a stop may take to write and ack what was received. Run and
+	// Close may take AfterGrace beyond it.
 	Grace time.Duration
 	// Progress is the pause between progress lines; 30 s if zero.
 	Progress time.Duration
 }
+
+// AfterGrace bounds the time from the end of the grace to the end of Close, but
+// for closing connections: the last acks, and letters that were under way.
+const AfterGrace = pull.LastAcks + deadletter.PublishTimeout
 
 // Connections are the options of the clients, such as endpoints and credentials.
 type Connections struct {

@@ -1,6 +1,10 @@
 package sink
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/googleapis/gax-go/v2"
+)
 
 // Kill ends s as a killed process ends: no ack and no row leaves it any more.
 func (s *Sink) Kill() {
@@ -11,6 +15,10 @@ func (s *Sink) Kill() {
 	s.mu.Unlock()
 	stop(errors.New("killed"))
 }
+
+// SetBackoff replaces the pauses before something is repeated; Run mustn't have
+// been called yet.
+func (s *Sink) SetBackoff(b gax.Backoff) { s.backoff = b }
 
 // Waited returns for how many messages a stop would wait.
 func (s *Sink) Waited() int64 { return s.waited.Load() }

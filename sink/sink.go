@@ -29,6 +29,7 @@ type Sink struct {
 	tables   *tables.Tables
 	puller   *pull.Puller
 	stats    stats
+	backoff  gax.Backoff // before a write or a look at a table is repeated
 
 	mu      sync.Mutex
 	routes  map[string]map[string]*table // by schema and name
@@ -47,7 +48,10 @@ func New(ctx context.Context, cfg Config, to Connections, log *slog.Logger) (s *
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("configure sink: %w", err)
 	}
-	s = &Sink{cfg: cfg, log: log, routes: make(map[string]map[string]*table), idle: make(chan struct{}, 1)}
+	s = &Sink{
+		cfg: cfg, log: log, routes: make(map[string]map[string]*table), idle: make(chan struct{}, 1),
+		backoff: gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -227,7 +231,7 @@ func (s *Sink) host() *host {
 		hold:      s.hold,
 		givenBack: func(in *inbound) bool { return in.message.GivenBack() },
 		stop:      s.stop,
-		backoff:   gax.Backoff{Initial: 100 * time.Millisecond, Max: 30 * time.Second, Multiplier: 2},
+		backoff:   s.backoff,
 		now:       time.Now,
 	}
 }

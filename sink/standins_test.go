@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -45,6 +46,8 @@ type world struct {
 	sent     []*schema.Change
 	cfg      sink.Config
 	log      *slog.Logger
+	// backoff replaces all pauses before a repetition, if it isn't zero.
+	backoff gax.Backoff
 }
 
 func newWorld(t *testing.T, seed uint64, ps pubsubtest.Config, bq bigquerytest.Config) *world {
@@ -135,8 +138,12 @@ func (w *world) connections() sink.Connections {
 
 func (w *world) newSink() *sink.Sink {
 	w.t.Helper()
+	w.cfg.Pull.Backoff = w.backoff
 	s, err := sink.New(w.t.Context(), w.cfg, w.connections(), w.log)
 	must(w.t, err)
+	if w.backoff != (gax.Backoff{}) {
+		s.SetBackoff(w.backoff)
+	}
 	return s
 }
 

@@ -63,9 +63,12 @@ type table struct {
 	name  string
 	queue *queue
 	brake brake
+	aside aside
 	waits waits
 	// holds is why the table holds messages; nil if it holds none.
 	holds atomic.Pointer[heldMessage]
+
+	appends sync.WaitGroup // those under way, and what waits aside
 
 	// The rest belongs to the goroutine of run.
 	decoder schema.Decoder
@@ -103,8 +106,7 @@ func newTable(h *host, name string) *table {
 // run writes what comes until ctx is cancelled.
 func (t *table) run(ctx context.Context) {
 	slots := make(chan struct{}, appendsInFlight)
-	var appends sync.WaitGroup
-	defer appends.Wait()
+	defer t.appends.Wait()
 	for {
 		select {
 		case slots <- struct{}{}:
@@ -118,7 +120,7 @@ func (t *table) run(ctx context.Context) {
 			}
 			return
 		}
-		appends.Go(func() {
+		t.appends.Go(func() {
 			defer func() { <-slots }()
 			w := write{table: t, batch: b, target: to}
 			if err := w.run(ctx); err != nil && ctx.Err() == nil {

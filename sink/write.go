@@ -8,7 +8,6 @@ import (
 
 	"github.com/googleapis/gax-go/v2"
 
-	"cdc/sink/deadletter"
 	"cdc/sink/storagewrite"
 )
 
@@ -32,9 +31,6 @@ type write struct {
 // run writes the batch: when it returns nil, every change of it is settled. It
 // returns an error if a person must act or ctx was cancelled.
 func (w *write) run(ctx context.Context) error {
-	if err := w.deadLetter(ctx, w.batch.refused); err != nil {
-		return err
-	}
 	work := [][]int{w.batch.newest()}
 	for len(work) > 0 {
 		rows := w.withoutGivenBack(work[len(work)-1])
@@ -54,7 +50,7 @@ func (w *write) run(ctx context.Context) error {
 		default:
 		}
 	}
-	return nil
+	return w.deadLetter(ctx, w.batch.refused)
 }
 
 // withoutGivenBack leaves out the rows whose message was given back: they come
@@ -185,65 +181,6 @@ func (w *write) refused(ctx context.Context, rows, named []int) (again [][]int, 
 		return nil, err
 	}
 	return [][]int{next}, nil
-}
-
-// deadLetter sends changes that couldn't be encoded to the dead letter, once the
-// brake lets them.
-func (w *write) deadLetter(ctx context.Context, refused []refusal) error {
-	if len(refused) == 0 {
-		return nil
-	}
-	for !w.brake.refuse(w.now(), len(refused)) {
-		if err := w.heldPause(ctx, len(refused)); err != nil {
-			return err
-		}
-	}
-	return w.send(ctx, refused)
-}
-
-func (w *write) send(ctx context.Context, refused []refusal) error {
-	defer w.waits.begin(phaseDeadLetter)()
-	if err := w.letters.Send(ctx, w.makeLetters(refused)); err != nil {
-		if why, ok := errors.AsType[coded](err); ok && why.Code() == deadletter.CodeTooLarge {
-			return w.sendOneByOne(ctx, refused, why)
-		}
-		return err
-	}
-	w.stats.deadLetters.Add(int64(len(refused)))
-	byCode := make(map[string]int)
-	for _, r := range refused {
-		byCode[r.code]++
-		w.settle(r.in)
-	}
-	for code, n := range byCode {
-		w.log.Warn(EventDeadLetter, "table", w.name, "error_code", code, "changes", n)
-	}
-	return nil
-}
-
-// sendOneByOne sends what was refused when the letters of some are larger than a
-// message may be: those are held.
-func (w *write) sendOneByOne(ctx context.Context, refused []refusal, why coded) error {
-	if len(refused) == 1 {
-		w.holdFor(refused[0].in, why)
-		return nil
-	}
-	for i := range refused {
-		if err := w.send(ctx, refused[i:i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// heldRetry is how often a held table's append is tried again.
-const heldRetry = 30 * time.Second
-
-func (w *write) heldPause(ctx context.Context, refused int) error {
-	defer w.waits.begin(phaseHeld)()
-	w.log.Error(EventTableHeld, "table", w.name, "refused_rows", refused, "code", "table_held",
-		"fix", "see the dead letters of the table for the reason; its messages stay in the subscription until an append works again or cdc-sink is restarted")
-	return gax.Sleep(ctx, heldRetry)
 }
 
 // pause waits before the same rows are appended again, longer each time.

@@ -28,9 +28,9 @@ const (
 	storageEmulator  = "BIGQUERY_STORAGE_EMULATOR_HOST" // host:port
 )
 
-// stopGrace is how long a stop may take to write and ack what is held; it leaves
-// service.StopLimit some time for the rest.
-const stopGrace = 20 * time.Second
+// stopGrace is how long a stop may take to write and ack what is held. The rest of
+// a stop fits into service.StopLimit with 2 s to spare.
+const stopGrace = service.StopLimit - sink.AfterGrace - 2*time.Second
 
 // sinkConfig maps the configuration to sink's.
 func sinkConfig(cfg *config.Config) sink.Config {

@@ -52,8 +52,9 @@ type Sender struct {
 	log           *slog.Logger
 }
 
-// publishTimeout is how long the library repeats one letter before Send does.
-const publishTimeout = 10 * time.Second
+// PublishTimeout is how long the library repeats one letter before Send does, and
+// so how long Close may take.
+const PublishTimeout = 5 * time.Second
 
 // New returns a Sender to topic (projects/P/topics/T), whose connection is made
 // with options when it is needed and lives until Close. source is the
@@ -69,7 +70,7 @@ func New(ctx context.Context, topic, source string, log *slog.Logger, options ..
 	}
 	p := client.Publisher(topic)
 	p.PublishSettings.DelayThreshold = time.Millisecond // refused rows come in groups, and wait for it
-	p.PublishSettings.Timeout = publishTimeout
+	p.PublishSettings.Timeout = PublishTimeout
 	return &Sender{topic: topic, source: source, client: client, publisher: p, log: log}, nil
 }
 
@@ -125,7 +126,7 @@ func (s *Sender) publish(ctx context.Context, messages []*pubsub.Message) (faile
 }
 
 // Close ends the publisher and its connection. What Send gave up on may still be
-// published, for as long as the library repeats one letter.
+// published, for PublishTimeout at most.
 func (s *Sender) Close() error {
 	s.publisher.Stop()
 	if err := s.client.Close(); err != nil {

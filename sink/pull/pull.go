@@ -27,6 +27,9 @@ const (
 	requestTimeout = 10 * time.Second // of one Acknowledge or ModifyAckDeadline
 )
 
+// LastAcks is how long Run may take to send the last acks, when drained is closed.
+const LastAcks = 5 * time.Second
+
 // Config says what to pull and how much of it.
 type Config struct {
 	Subscription string // projects/P/subscriptions/S
@@ -137,8 +140,8 @@ func (p *Puller) Close() error {
 }
 
 // Run receives until ctx is cancelled. It goes on extending leases and acking
-// until drained is closed; then it sends the acks that are ready, once, and
-// returns nil. What isn't acked then will be delivered again when its lease runs
+// until drained is closed; then it sends the acks that are ready, once and within
+// LastAcks, and returns nil. What isn't acked then will be delivered again when its lease runs
 // out. Run returns an error with a Code and a Fix when Pub/Sub refuses what time
 // doesn't heal; handle may be running until then.
 func (p *Puller) Run(ctx context.Context, drained <-chan struct{}) error {
@@ -175,7 +178,9 @@ func (p *Puller) Run(ctx context.Context, drained <-chan struct{}) error {
 	if err := context.Cause(working); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
-	p.ackOnce(context.WithoutCancel(ctx))
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), LastAcks)
+	defer cancel()
+	p.ackOnce(last)
 	return nil
 }
 
