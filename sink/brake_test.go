@@ -2,6 +2,7 @@ package sink
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,10 +11,10 @@ import (
 	"cdc/sink/pull"
 )
 
-type sentLetters struct{ n int }
+type sentLetters struct{ n atomic.Int64 }
 
 func (s *sentLetters) Send(_ context.Context, l []deadletter.Letter) error {
-	s.n += len(l)
+	s.n.Add(int64(len(l)))
 	return nil
 }
 
@@ -49,14 +50,16 @@ func TestBrakedLettersWaitAside(t *testing.T) {
 		bad(150)
 		back := bad(120)
 		time.Sleep(10 * heldRetry)
-		if !w.brake.isHeld() || sent.n != 0 {
-			t.Fatalf("held %v, %d letters", w.brake.isHeld(), sent.n)
+		if !w.brake.isHeld() || sent.n.Load() != 0 {
+			t.Fatalf("held %v, %d letters", w.brake.isHeld(), sent.n.Load())
 		}
+		w.mu.Lock()
 		w.given[back[0]] = true // comes again
-		for _, want := range []int{100, 200, 269, 269} {
+		w.mu.Unlock()
+		for _, want := range []int64{100, 200, 269, 269} {
 			good()
-			if sent.n != want {
-				t.Errorf("%d letters, want %d", sent.n, want)
+			if sent.n.Load() != want {
+				t.Errorf("%d letters, want %d", sent.n.Load(), want)
 			}
 		}
 		w.table.appends.Wait()

@@ -153,18 +153,21 @@ func ours() (n int) {
 	return n
 }
 
-// backlog publishes n messages, perKey of each key.
+// backlog publishes n messages, perKey of each ordering key: the same ones, since
+// only their size and number matter.
 func (w *world) backlog(n, perKey int) {
 	w.t.Helper()
+	request := &pubsubpb.PublishRequest{Topic: topic}
+	for i := range perKey {
+		m, err := schematest.Message(w.order(strconv.Itoa(i), strings.Repeat("x", 200), 1000+i, schema.Update))
+		must(w.t, err)
+		attributes := make(map[string]string)
+		m.Attributes.Each(func(name string, value []byte) { attributes[name] = string(value) })
+		request.Messages = append(request.Messages, &pubsubpb.PubsubMessage{Data: m.Data, Attributes: attributes})
+	}
 	for key := range n / perKey {
-		request := &pubsubpb.PublishRequest{Topic: topic}
-		for i := range perKey {
-			c := w.order(strconv.Itoa(key), strings.Repeat("x", 200), 1000+i, schema.Update)
-			m, err := schematest.Message(c)
-			must(w.t, err)
-			attributes := make(map[string]string)
-			m.Attributes.Each(func(name string, value []byte) { attributes[name] = string(value) })
-			request.Messages = append(request.Messages, &pubsubpb.PubsubMessage{OrderingKey: strconv.Itoa(key), Data: m.Data, Attributes: attributes})
+		for _, m := range request.Messages {
+			m.OrderingKey = strconv.Itoa(key)
 		}
 		_, err := w.publish.Publish(w.t.Context(), request)
 		must(w.t, err)

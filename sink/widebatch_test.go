@@ -15,21 +15,16 @@ import (
 // every line is written once the fault is over, or it alone is a dead letter.
 func TestWidestMessage(t *testing.T) {
 	t.Parallel()
-	const full = 10_000_000 - 2000
+	const lines = 30_000
 	w := newWorld(t, 1, pubsubtest.Config{}, bigquerytest.Config{CreateDelay: -1})
-	w.backoff = soon
-	w.cfg.Write.AppendTimeout = time.Second
-	var changes []*schema.Change
-	for {
-		changes = append(changes, w.order(strconv.Itoa(len(changes)), "title", 100+len(changes), schema.Create))
-		if n := len(changes); n%1000 == 0 {
-			m, err := schematest.Message(changes...)
-			must(t, err)
-			if len(m.Data)/n*(n+1000) > full {
-				t.Logf("%d lines, %d bytes", n, len(m.Data))
-				break
-			}
-		}
+	changes := make([]*schema.Change, lines)
+	for i := range changes {
+		changes[i] = w.order(strconv.Itoa(i), "title", 100+i, schema.Create)
+	}
+	m, err := schematest.Message(changes...)
+	must(t, err)
+	if n := len(m.Data); n < 9_500_000 || n > 10_000_000 {
+		t.Fatalf("%d lines have %d bytes, want 9.5 to 10 MB", lines, n)
 	}
 	for _, kind := range []bigquerytest.FaultKind{
 		bigquerytest.FaultAborted, bigquerytest.FaultUnavailable, bigquerytest.FaultAnswerLost, bigquerytest.FaultThroughput,

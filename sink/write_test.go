@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func (a *appends) Close() {}
 // and sees what is settled.
 type writing struct {
 	*table
+	mu             sync.Mutex
 	given, settled map[*inbound]bool
 }
 
@@ -49,9 +51,17 @@ func newWriting() *writing {
 	w := &writing{given: make(map[*inbound]bool), settled: make(map[*inbound]bool)}
 	w.table = newTable(&host{
 		log: slog.New(slog.DiscardHandler), stats: &stats{}, now: time.Now,
-		backoff:   gax.Backoff{Initial: time.Millisecond, Max: time.Millisecond},
-		done:      func(in *inbound) { w.settled[in] = true },
-		givenBack: func(in *inbound) bool { return w.given[in] },
+		backoff: gax.Backoff{Initial: time.Millisecond, Max: time.Millisecond},
+		done: func(in *inbound) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.settled[in] = true
+		},
+		givenBack: func(in *inbound) bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.given[in]
+		},
 	}, "public.orders")
 	return w
 }
