@@ -44,7 +44,7 @@ func findings(name string, sub *pubsubpb.Subscription) (all []error) {
 		"switch it off: with ordering and batches its acks fail; what comes twice does no harm here")
 	find(sub.GetPushConfig().GetPushEndpoint() != "" || sub.GetBigqueryConfig() != nil || sub.GetCloudStorageConfig() != nil || sub.GetBigtableConfig() != nil,
 		"it isn't a pull subscription", "subscription_not_pull", "change its delivery type to pull")
-	const again = "delete it and create it again on the topic (cdc-publisher init); what was published meanwhile must be read again (cdc-publisher resync)"
+	const again = "delete it and create it again on the topic (cdc-publisher init); what was published meanwhile is lost to it: until a version with resync, copy the tables anew"
 	find(sub.GetDetached(), "it is detached from its topic", "subscription_detached", again)
 	find(sub.GetTopic() == "_deleted-topic_", "its topic was deleted", "subscription_topic_deleted", again)
 	find(sub.GetFilter() != "", "it has a filter, which acks what doesn't match", "subscription_has_filter", again)

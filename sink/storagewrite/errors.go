@@ -126,7 +126,7 @@ func storageVerdict(code storagepb.StorageError_StorageErrorCode) *AppendError {
 func missingTable() *AppendError {
 	return &AppendError{
 		Verdict: Missing, code: "table_missing", reopen: true,
-		fix: "the table was dropped under cdc-sink: restore it, or restart cdc-sink, which creates an empty one, and run cdc-publisher refresh for the table",
+		fix: "the table was dropped under cdc-sink: restore it, or restart cdc-sink, which creates an empty one: its rows must then be copied anew",
 	}
 }
 
