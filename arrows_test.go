@@ -49,7 +49,8 @@ var arrows = map[string]row{
 	"capture/catalog":  {own: "schema", tech: "pgx"},
 	"capture/state":    {own: "schema", tech: "pgx"},
 
-	"publish": {own: "schema", tech: "pubsub google backoff x"},
+	"publish":       {own: "schema publish/queue", tech: "pubsub google backoff x"},
+	"publish/queue": {},
 
 	"sink":              {own: "schema sink/pull sink/storagewrite sink/tables sink/deadletter", tech: "bigquery google backoff x"},
 	"sink/pull":         {own: "schema", tech: "pubsub google backoff x"},

@@ -10,15 +10,8 @@
 // order of the Publish calls, without a gap. Copies may follow: an attempt whose
 // answer was lost or came too late is sent again.
 //
-// A key with something in it is in one of four states (queue.go):
-//
-//	ready    something is queued and it may be sent
-//	flying   one request is on the wire
-//	retry    the last attempt failed; its back-off runs, its place among the
-//	         requests in flight is kept
-//	resting  its last request used up its share of Pub/Sub's rate per key
-//
-// A key that drains leaves nothing behind: no map entry, goroutine or timer. It
+// What is sent next is decided by the room queue, whose comment has the states of
+// a key. A key that drains leaves nothing behind: no map entry, goroutine or timer. It
 // is drained when its rest is over as well; at most throughput ÷ 0.9 MB/s keys
 // rest at a time.
 //
