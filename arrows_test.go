@@ -72,6 +72,9 @@ var arrows = map[string]row{
 	// The demo looks at the services from outside: as processes.
 	"deploy/local":       {own: "deploy/local/stack", tech: "cobra terminal x"},
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
+
+	// The simulation drives the pure machines; sink/pull brings its client along.
+	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull"},
 }
 
 const (
