@@ -121,7 +121,7 @@ func (w *world) take(i int) {
 	w.counts.steps[i]++
 	w.trace.begin(w.step, w.steps[i].name)
 	w.steps[i].do(w)
-	w.watch()
+	w.judge()
 }
 
 // heal ends the chaos: what is down starts, what is held is let go, what is
