@@ -59,8 +59,10 @@ var arrows = map[string]row{
 
 	// Stand-ins know nothing of us: they follow the services' documentation.
 	"capture/postgrestest": {tech: "pgx"},
-	"publish/pubsubtest":   {tech: "pubsub google"},
-	"sink/bigquerytest":    {tech: "bigquery google"},
+	"publish/pubsubtest":   {own: "internal/control", tech: "pubsub google"},
+	"sink/bigquerytest":    {own: "internal/control", tech: "bigquery google"},
+	// The stand-ins' control endpoint knows nothing of us either.
+	"internal/control": {tech: "google"},
 
 	"cmd/internal/config":  {own: "schema", tech: "yaml jsonschema"},
 	"cmd/internal/service": {own: "cmd/internal/config", tech: "cobra terminal x"},
@@ -72,7 +74,8 @@ var arrows = map[string]row{
 	// It runs benchmarks of others; it imports none of them.
 	"deploy/figures": {tech: "cobra"},
 
-	"deploy/local":       {own: "deploy/local/stack", tech: "cobra terminal x"},
+	"deploy/local":       {own: "deploy/local/stack deploy/local/alone", tech: "cobra terminal x"},
+	"deploy/local/alone": {own: standIns, tech: "x"},
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
 }
 
@@ -87,9 +90,9 @@ func testsMay(name string, r row) row {
 	if name == "schema" {
 		return row{own: "schema schema/schematest", tech: "cmp"}
 	}
-	own, tech := r.own+" "+name+" schema "+standIns, r.tech+" cmp "+everything
+	own, tech := r.own+" "+name+" schema internal/control "+standIns, r.tech+" cmp "+everything
 	if strings.HasPrefix(name, "deploy/") {
-		own += " deploy/local/stack"
+		own += " deploy/local/stack deploy/local/alone"
 	}
 	if strings.HasPrefix(name, "cmd/") {
 		tech += " jsonschema"

@@ -14,6 +14,11 @@ type Config struct {
 	Addr        string
 	StorageAddr string
 
+	// ControlAddr is the loopback address of the control endpoint, by which
+	// faults, counters and the clock can be reached from another process: see
+	// control.go. Empty means none; 127.0.0.1:0 takes a free port.
+	ControlAddr string
+
 	// Location is what datasets without one get ("EU" by default).
 	Location string
 
@@ -39,7 +44,7 @@ type Config struct {
 	IdleClose time.Duration
 
 	// RoundTrip is added between a request being stored and its answer (none
-	// by default).
+	// by default); SetRoundTrip changes it.
 	RoundTrip time.Duration
 
 	// RESTMaxStaleness lets tables.insert and tables.patch set max_staleness.

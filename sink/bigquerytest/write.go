@@ -134,11 +134,12 @@ func (c *connection) append(req *storagepb.AppendRowsRequest) answer {
 		WriteStream:   c.stream,
 		UpdatedSchema: c.updatedSchema(),
 	}}
-	if s.config.RoundTrip > 0 {
-		a.at = time.Now().Add(s.config.RoundTrip)
+	roundTrip := time.Duration(s.roundTrip.Load())
+	if roundTrip > 0 {
+		a.at = time.Now().Add(roundTrip)
 	}
 	if fault != nil && fault.Kind == FaultSlow {
-		a.at = time.Now().Add(s.config.RoundTrip + fault.Delay)
+		a.at = time.Now().Add(roundTrip + fault.Delay)
 	}
 	return a
 }
