@@ -59,7 +59,7 @@ func (s *Server) endpoints() []control.Endpoint {
 			return map[string]any{"subscriptions": list}, nil
 		}),
 		control.Taking(http.MethodPost, "/end-streams", "End all StreamingPull streams of a subscription with a code (UNAVAILABLE by default).",
-			`{"subscription":"projects/p/subscriptions/s","code":"UNAVAILABLE"}`, s.endStreams),
+			`{"subscription":"projects/p/subscriptions/orders-sink","code":"UNAVAILABLE"}`, s.endStreams),
 		control.Bare(http.MethodPost, "/reset-connections", "Cut every open connection, as a network does.", func() (any, error) {
 			s.ResetConnections()
 			return map[string]any{}, nil
