@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode"
 
-	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/grpc/codes"
 )
 
@@ -89,14 +88,22 @@ func parseDuration(text string) (time.Duration, error) {
 
 func hours(d time.Duration) string { return fmt.Sprintf("%dh", d/time.Hour) }
 
+// codeName is a code as gRPC's protocol writes it.
+func codeName(c codes.Code) string {
+	if c == codes.Canceled {
+		return "CANCELLED"
+	}
+	return strings.ToUpper(snake(c.String()))
+}
+
 // parseCode reads the name of an error's code.
 func parseCode(text string) (codes.Code, error) {
-	if n := code.Code_value[text]; n > 0 {
-		return codes.Code(n), nil
-	}
 	var names []string
-	for n := int32(1); code.Code_name[n] != ""; n++ {
-		names = append(names, code.Code_name[n])
+	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
+		if codeName(c) == text {
+			return c, nil
+		}
+		names = append(names, codeName(c))
 	}
 	return 0, fmt.Errorf("unknown code %q; allowed: %s", text, strings.Join(names, ", "))
 }
@@ -119,7 +126,7 @@ func encode(v any, zero bool) map[string]any {
 		case time.Duration:
 			out[name] = value.String()
 		case codes.Code:
-			out[name] = code.Code(value).String()
+			out[name] = codeName(value)
 		default:
 			if f.Kind() == reflect.Map && f.IsNil() {
 				value = struct{}{} // {}, not null
