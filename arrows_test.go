@@ -49,7 +49,8 @@ var arrows = map[string]row{
 	"capture/catalog":  {own: "schema", tech: "pgx"},
 	"capture/state":    {own: "schema", tech: "pgx"},
 
-	"publish": {own: "schema", tech: "pubsub google backoff x"},
+	"publish":       {own: "schema publish/queue", tech: "pubsub google backoff x"},
+	"publish/queue": {},
 
 	"sink":              {own: "schema sink/pull sink/storagewrite sink/tables sink/deadletter", tech: "bigquery google backoff x"},
 	"sink/pull":         {own: "schema", tech: "pubsub google backoff x"},
@@ -77,6 +78,9 @@ var arrows = map[string]row{
 	"deploy/local":       {own: "deploy/local/stack deploy/local/alone", tech: "cobra terminal x"},
 	"deploy/local/alone": {own: standIns, tech: "x"},
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
+
+	// The simulation drives the pure machines; sink/pull brings its client along.
+	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull"},
 }
 
 const (
