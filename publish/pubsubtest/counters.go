@@ -23,6 +23,9 @@ type Counters struct {
 	AcksStale         int64            // acks and deadline changes whose lease was over
 	Nacks             int64            // deadlines set to 0
 	Expired           int64            // leases that ran out
+	DeadLettered      int64            // messages forwarded to a dead-letter topic (they count as published there)
+	Dropped           int64            // unacked messages whose retention ended
+	SubsExpired       int64            // subscriptions deleted by their expiration policy
 	Streams           int64            // StreamingPull streams opened
 	StreamsOpen       int64            // of those, open now
 	Faults            int64            // faults applied

@@ -64,7 +64,7 @@ func (s *Server) store(t *topic, req *publishRequest) []message {
 		all[i] = &msgs[i]
 	}
 	s.count.Published += int64(len(msgs))
-	if len(t.subs) == 0 {
+	if len(t.subs) == 0 && t.retention() == 0 {
 		s.count.Vanished += int64(len(msgs))
 		return msgs
 	}
@@ -74,8 +74,11 @@ func (s *Server) store(t *topic, req *publishRequest) []message {
 	if s.cfg.Record {
 		t.record = append(t.record, all...)
 	}
+	t.keep(all)
+	s.arm(t.oldestEnd())
 	for _, sub := range t.subs {
 		sub.backlog.publish(all)
+		s.arm(sub.backlog.oldestEnd())
 	}
 	return msgs
 }

@@ -302,8 +302,8 @@ func TestRuleDetached(t *testing.T) {
 func TestRuleNotImplemented(t *testing.T) {
 	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) { s.Filter = `attributes:op` })
 	text := func(what string) string { return "pubsubtest: " + what + " isn't implemented by this stand-in." }
-	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("seek"), err)
+	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub, Target: &pubsubpb.SeekRequest_Snapshot{Snapshot: "projects/p/snapshots/s"}})
+	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a snapshot"), err)
 	_, err = r.sub.CreateSnapshot(t.Context(), &pubsubpb.CreateSnapshotRequest{Name: "projects/p/snapshots/s", Subscription: testSub})
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a snapshot"), err)
 	_, err = r.sub.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1})
