@@ -27,9 +27,9 @@
 // A subscription is there until it is deleted or expires; a topic's own retention
 // keeps its messages for seek whatever its subscriptions do.
 //
-// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off
-// late storing, retention and expiration follow that clock; faults that delay an answer wait in real
-// time, since the caller's deadline does.
+// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
+// late storing, retention and expiration follow that clock; faults that delay an
+// answer wait in real time, since the caller's deadline does.
 //
 // # What happens on failure
 //

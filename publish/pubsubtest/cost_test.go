@@ -89,3 +89,48 @@ func heapInUse() float64 {
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
+
+// BenchmarkDepth takes a message through publish, delivery, a nack, redelivery
+// and ack, with timers in between, while so many others wait and the same number
+// are retained: the cost doesn't grow with them.
+func BenchmarkDepth(b *testing.B) {
+	for _, others := range []int{1_000, 1_000_000} {
+		b.Run(fmt.Sprint(others), func(b *testing.B) {
+			bl := newBacklog(true, &Counters{})
+			bl.window, bl.retainAcked = 1e18, true
+			c := &consumer{leaseSecs: 60, wake: make(chan struct{}, 1)}
+			bl.join(c)
+			var id uint64
+			publish := func(key string) {
+				id++
+				bl.publish([]*message{{id: id, time: int64(id), key: key}})
+			}
+			take := func() []ackID {
+				var ids []ackID
+				for _, d := range bl.take(c, int64(id), 1, 1<<30, nil) {
+					ids = append(ids, d.id)
+				}
+				return ids
+			}
+			for i := range others {
+				publish(fmt.Sprint("acked", i))
+				bl.ack(take())
+			}
+			for range others {
+				publish(fmt.Sprint("waits", id))
+			}
+			for b.Loop() {
+				publish(fmt.Sprint("waits", id))
+				bl.modify(take(), int64(id), 0)
+				bl.expire(int64(id))
+				if bl.next() == 0 {
+					b.Fatal("nothing is due though messages are kept")
+				}
+				bl.ack(take())
+			}
+			if bl.log.count < 2*others || len(bl.keys) < others {
+				b.Fatalf("%d kept, %d keys", bl.log.count, len(bl.keys))
+			}
+		})
+	}
+}
