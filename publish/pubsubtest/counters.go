@@ -15,7 +15,7 @@ type Counters struct {
 	HedgedRequests    int64            // Publish requests marked by the client library as a second or later attempt
 	MaxKeysPerRequest int64            // most distinct ordering keys in one Publish request
 	Published         int64            // messages accepted
-	Vanished          int64            // messages accepted while the topic had no subscription
+	Vanished          int64            // messages accepted while the topic had no subscription and no retention
 	Delivered         int64            // messages sent to a subscriber, each time
 	Redelivered       int64            // of those, not the first time
 	Acks              int64            // acks of a leased message

@@ -92,7 +92,7 @@ var Rules = []Rule{
 	{RuleSeekTime, pageReference + "#google.pubsub.v1.SeekRequest", "The time of a seek is a valid timestamp: else INVALID_ARGUMENT (the text is ours).", "TestRuleSeekTime"},
 	{RuleNotImplemented, "(this stand-in)", "What this stand-in doesn't do (snapshots, delivery with a filter, exactly once, push, export, transforms, schemas) is refused with UNIMPLEMENTED, never passed over.", "TestRuleNotImplemented"},
 
-	{"no-subscription", pageReference + "#google.pubsub.v1.DeadLetterPolicy", "What is published to a topic without a subscription is accepted and lost; a later subscription never gets it.", "TestNoSubscriptionVanishes"},
+	{"no-subscription", pageReference + "#google.pubsub.v1.DeadLetterPolicy", "What is published to a topic without a subscription is accepted and lost, unless the topic has a retention; a later subscription never gets it by itself.", "TestNoSubscriptionVanishes"},
 	{"server-fields", pageReference + "#google.pubsub.v1.PubsubMessage", "message_id (unique in the topic) and publish_time are set by the server, whatever the publisher put there.", "TestServerFields"},
 	{"defaults", pageReference + "#google.pubsub.v1.Subscription", "Without other settings: ack deadline 10 s, retention 7 days, expiration 31 days, no dead letters, no back-off; a policy without ttl never expires.", "TestSubscriptionDefaults"},
 	{"topic-deleted", pageReference + "#google.pubsub.v1.Publisher", "Deleting a topic leaves its subscriptions with the topic _deleted-topic_; a new topic of that name has none of them.", "TestTopicDeleted"},
