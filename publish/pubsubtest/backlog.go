@@ -186,6 +186,7 @@ func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
 	e.attempt++
 	b.waiting--
 	b.count.Delivered++
+	b.count.DeliveredBytes += int64(len(e.msg.body))
 	if e.attempt > 1 {
 		b.count.Redelivered++
 	}
