@@ -63,6 +63,9 @@ func (s *Server) expire() (late []later) {
 	for _, sub := range s.subs {
 		sub.backlog.expire(now)
 	}
+	for _, t := range s.topics {
+		t.rates.forget(now, len(t.rates.keys))
+	}
 	s.laters = slices.DeleteFunc(s.laters, func(l later) bool {
 		if l.at > now {
 			return false

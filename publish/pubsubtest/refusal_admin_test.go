@@ -36,6 +36,13 @@ func TestRuleResourceName(t *testing.T) {
 	_, err := r.create(t, func(s *pubsubpb.Subscription) { s.Name = "projects/p/topics/abc" })
 	r.wantRefused(t, RuleResourceName, codes.InvalidArgument,
 		"Invalid [subscriptions] name: (name=projects/p/topics/abc). Refer to https://cloud.google.com/pubsub/docs/pubsub-basics#resource_names for more information.", err)
+	for _, name := range []string{"orders", "projects/p/subscriptions/orders", deletedTopic} {
+		req := publishOf("k", "a")
+		req.Topic = name
+		_, err := r.pub.Publish(t.Context(), req)
+		r.wantRefused(t, RuleResourceName, codes.InvalidArgument,
+			"Invalid resource name given (name="+name+"). Refer to https://cloud.google.com/pubsub/docs/admin#resource_names for more information.", err)
+	}
 	for _, id := range []string{"abc", "A-1_.~+%", strings.Repeat("a", 255)} {
 		if _, err := r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: "projects/p/topics/" + id}); err != nil {
 			t.Error(err)
@@ -274,6 +281,9 @@ func TestRuleFilterBytes(t *testing.T) {
 	r := newRig(t, Config{})
 	_, err := r.create(t, func(s *pubsubpb.Subscription) { s.Filter = strings.Repeat("x", 257) })
 	r.wantRefused(t, RuleFilter, codes.InvalidArgument, "The filter is 257 bytes long; the maximum is 256.", err)
+	if _, err = r.create(t, func(s *pubsubpb.Subscription) { s.Filter = "attributes:" + strings.Repeat("x", 245) }); err != nil {
+		t.Errorf("a filter of 256 bytes: %v", err)
+	}
 }
 
 func TestRuleDetached(t *testing.T) {
@@ -300,15 +310,15 @@ func TestRuleDetached(t *testing.T) {
 }
 
 func TestRuleNotImplemented(t *testing.T) {
-	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) { s.Filter = `attributes:op` })
+	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) { s.EnableExactlyOnceDelivery = true })
 	text := func(what string) string { return "pubsubtest: " + what + " isn't implemented by this stand-in." }
 	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("seek"), err)
 	_, err = r.sub.CreateSnapshot(t.Context(), &pubsubpb.CreateSnapshotRequest{Name: "projects/p/snapshots/s", Subscription: testSub})
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a snapshot"), err)
 	_, err = r.sub.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("delivery through a filter"), err)
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("delivery through a filter"), r.open(t).wantEnd(codes.Unimplemented))
+	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("exactly-once delivery"), err)
+	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("exactly-once delivery"), r.open(t).wantEnd(codes.Unimplemented))
 	_, err = r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: testTopic + "2", SchemaSettings: &pubsubpb.SchemaSettings{Schema: "projects/p/schemas/s"}})
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a topic schema"), err)
 }

@@ -17,6 +17,7 @@ type topic struct {
 	proto  *pubsubpb.Topic
 	subs   []*subscription
 	record []*message
+	rates  keyRates
 }
 
 // publisherService answers the administrative methods of google.pubsub.v1.Publisher.
