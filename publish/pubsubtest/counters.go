@@ -27,17 +27,18 @@ type Counters struct {
 	Vanished       int64 // messages accepted while the topic had no subscription
 	Sabotaged      int64 // messages damaged by Sabotage
 
-	FilterAcked     int64 // messages that a subscription's filter acked, never delivered
-	Delivered       int64 // messages sent to a subscriber, each time
-	DeliveredBytes  int64 // their bytes, without ack ids and framing
-	Redelivered     int64 // of those delivered, not the first time
-	Acks            int64 // acks of a leased message
-	AcksOutOfOrder  int64 // of those, before an earlier message of the key
-	AcksStale       int64 // acks and deadline changes whose lease was over
-	Nacks           int64 // deadlines set to 0
-	Expired         int64 // leases that ran out
-	DeadLettered    int64 // messages forwarded to a dead-letter topic
-	ExpiredMessages int64 // messages dropped unacked at the end of their retention
+	FilterAcked    int64 // messages that a subscription's filter acked, never delivered
+	Delivered      int64 // messages sent to a subscriber, each time
+	DeliveredBytes int64 // their bytes, without ack ids and framing
+	Redelivered    int64 // of those delivered, not the first time
+	Acks           int64 // acks of a leased message
+	AcksOutOfOrder int64 // of those, before an earlier message of the key
+	AcksStale      int64 // acks and deadline changes whose lease was over
+	Nacks          int64 // deadlines set to 0
+	Expired        int64 // leases that ran out
+	DeadLettered   int64 // messages forwarded to a dead-letter topic (they count as published there)
+	Dropped        int64 // unacked messages whose retention ended
+	SubsExpired    int64 // subscriptions deleted by their expiration policy
 
 	Streams     int64 // StreamingPull streams opened
 	StreamsOpen int64 // of those, open now

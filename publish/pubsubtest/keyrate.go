@@ -113,11 +113,12 @@ const forgetPerRequest = 4
 // checkRate applies the rate of an ordering key to a request that may else be
 // stored. It returns when the request may be answered, 0 meaning at once. The
 // caller holds mu.
-func (s *Server) checkRate(t *topic, req *publishRequest, now int64) (answerAt int64, err error) {
+func (s *Server) checkRate(t *topic, req *publishRequest) (answerAt int64, err error) {
 	key := req.messages[0].key
 	if len(key) == 0 || s.cfg.KeyRate == KeyRateOff {
 		return 0, nil
 	}
+	now := s.now()
 	t.rates.forget(now, forgetPerRequest)
 	if over := t.rates.over(key, now); over > 0 {
 		s.count.Throttled++

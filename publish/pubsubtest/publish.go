@@ -68,11 +68,10 @@ func (s *Server) accept(req *publishRequest, keys int64, hedge bool, refused err
 	if t == nil {
 		return 0, 0, s.topicMissing(req.topic)
 	}
-	now := s.now()
-	if answerAt, err = s.checkRate(t, req, now); err != nil {
+	if answerAt, err = s.checkRate(t, req); err != nil {
 		return 0, 0, err
 	}
-	return s.store(t, req, now)[0].id, answerAt, nil
+	return s.store(t, req)[0].id, answerAt, nil
 }
 
 // topicMissing refuses a request for a topic that isn't there.
@@ -86,7 +85,8 @@ func (s *Server) topicMissing(name string) error {
 
 // store gives messages their ids and time and hands them to the topic's
 // subscriptions. The caller holds mu.
-func (s *Server) store(t *topic, req *publishRequest, now int64) []message {
+func (s *Server) store(t *topic, req *publishRequest) []message {
+	now := s.now()
 	s.nextReq++
 	key := string(req.messages[0].key)
 	msgs := make([]message, len(req.messages))
@@ -98,7 +98,7 @@ func (s *Server) store(t *topic, req *publishRequest, now int64) []message {
 		all[i] = &msgs[i]
 	}
 	s.count.Published += int64(len(msgs))
-	if len(t.subs) == 0 {
+	if len(t.subs) == 0 && t.retention() == 0 {
 		s.count.Vanished += int64(len(msgs))
 		return msgs
 	}
@@ -108,10 +108,13 @@ func (s *Server) store(t *topic, req *publishRequest, now int64) []message {
 	if s.cfg.Record {
 		t.record = append(t.record, all...)
 	}
+	t.keep(all)
+	s.arm(t.oldestEnd())
 	for _, sub := range t.subs {
 		matching := sub.filter.matching(all)
 		s.count.FilterAcked += int64(len(all) - len(matching))
 		sub.backlog.publish(matching)
+		s.arm(sub.backlog.oldestEnd())
 	}
 	return msgs
 }

@@ -324,8 +324,8 @@ func TestRuleNotImplemented(t *testing.T) {
 		t.Helper()
 		r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, "pubsubtest: "+what+" isn't implemented by this stand-in.", err)
 	}
-	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
-	refused("seek", err)
+	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub, Target: &pubsubpb.SeekRequest_Snapshot{Snapshot: "projects/p/snapshots/s"}})
+	refused("a snapshot", err)
 	_, err = r.sub.ModifyPushConfig(t.Context(), &pubsubpb.ModifyPushConfigRequest{Subscription: testSub})
 	refused("push delivery", err)
 

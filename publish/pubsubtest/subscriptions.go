@@ -35,6 +35,8 @@ type subscription struct {
 	backlog *backlog
 	enc     encoder
 	streams map[*pullStream]struct{}
+	// activeAt is when a subscriber was last seen or a setting changed, ns.
+	activeAt int64
 }
 
 // subscriberService answers the administrative methods of google.pubsub.v1.Subscriber.
@@ -71,6 +73,8 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 	sub.reset(s)
 	t.subs = append(t.subs, sub)
 	s.subs[req.GetName()] = sub
+	sub.active(s)
+	s.arm(sub.expiresAt())
 	return sub.view(), nil
 }
 
@@ -78,6 +82,8 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 func (sub *subscription) reset(s *Server) {
 	sub.backlog = newBacklog(sub.proto.GetEnableMessageOrdering(), &s.count)
 	sub.backlog.onAck, sub.backlog.onEnd = s.cfg.OutOfOrderAcks, s.cfg.EndedStreams
+	sub.backlog.copies = int32(s.cfg.DeadLetterCopies)
+	sub.backlog.canForward = func() bool { return s.canForward(sub) }
 	sub.configure()
 }
 
@@ -88,6 +94,12 @@ func (sub *subscription) configure() {
 	if r := sub.proto.GetRetryPolicy(); r != nil {
 		b.backoffMin, b.backoffMax = int64(r.GetMinimumBackoff().AsDuration()), int64(r.GetMaximumBackoff().AsDuration())
 	}
+	b.maxFailures = sub.proto.GetDeadLetterPolicy().GetMaxDeliveryAttempts()
+	b.window = int64(sub.proto.GetMessageRetentionDuration().AsDuration())
+	if sub.topic != nil {
+		b.window = max(b.window, sub.topic.retention())
+	}
+	b.retain(sub.proto.GetRetainAckedMessages())
 	b.puller.leaseSecs = sub.proto.GetAckDeadlineSeconds()
 	sub.enc.attempts = sub.proto.GetDeadLetterPolicy() != nil
 }
@@ -195,6 +207,9 @@ func (p *subscriberService) UpdateSubscription(_ context.Context, req *pubsubpb.
 	}
 	sub.proto = settings
 	sub.configure()
+	sub.active(s)
+	s.followUp(sub)
+	s.arm(sub.expiresAt())
 	return sub.view(), nil
 }
 
@@ -219,9 +234,7 @@ func (p *subscriberService) DeleteSubscription(_ context.Context, req *pubsubpb.
 	if sub == nil {
 		return nil, s.notFound(RuleSubscriptionMissing, req.GetSubscription())
 	}
-	delete(s.subs, req.GetSubscription())
-	sub.unlink()
-	sub.discard(s, s.notFound(RuleSubscriptionMissing, req.GetSubscription()))
+	s.remove(sub)
 	return &emptypb.Empty{}, nil
 }
 
