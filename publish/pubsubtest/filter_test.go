@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // filterCases are the examples of the filter page, and what lies between them,
@@ -165,5 +167,34 @@ func TestAttributesOf(t *testing.T) {
 				t.Errorf("%q became %q", m.attributes, got)
 			}
 		}
+	}
+}
+
+// TestFilterAfterSeek: what the filter acked stays acked, though the topic kept it
+// and the subscription is moved back.
+func TestFilterAfterSeek(t *testing.T) {
+	r := newServer(t, Config{})
+	if _, err := r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: testTopic, MessageRetentionDuration: durationpb.New(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.CreateSubscription(&pubsubpb.Subscription{Name: testSub, Topic: testTopic, EnableMessageOrdering: true, Filter: `attributes:name`}); err != nil {
+		t.Fatal(err)
+	}
+	start := r.Now()
+	req := publishOf("k", "a", "b", "c", "d")
+	req.Messages[1].Attributes = map[string]string{"name": "com"}
+	req.Messages[3].Attributes = map[string]string{"name": ""}
+	if _, err := r.pub.Publish(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	p := r.open(t)
+	r.ack(t, p.wantTexts("b", "d")...)
+	if _, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub, Target: &pubsubpb.SeekRequest_Time{Time: timestamppb.New(start)}}); err != nil {
+		t.Fatal(err)
+	}
+	p.wantTexts("b", "d")
+	p.wantNone()
+	if n := r.Counters().FilterAcked; n != 2 {
+		t.Errorf("the filter acked %d", n)
 	}
 }
