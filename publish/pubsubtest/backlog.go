@@ -193,6 +193,7 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
 	b.waiting--
 	b.count.Delivered++
+	b.count.DeliveredBytes += int64(len(e.msg.body))
 	if e.delivered {
 		b.count.Redelivered++
 	}

@@ -62,6 +62,7 @@ func (s *Server) expire() (late []later) {
 	now := s.now()
 	for _, t := range s.topics {
 		t.dropOld(now)
+		t.rates.forget(now, len(t.rates.keys))
 	}
 	for _, sub := range s.subs {
 		sub.backlog.expire(now)

@@ -46,6 +46,8 @@ type Config struct {
 	OutOfOrderAcks AckPolicy
 	// EndedStreams is the fate of a key whose stream ended.
 	EndedStreams EndedPolicy
+	// KeyRate is the fate of a publish request over the 1 MB/s of its key.
+	KeyRate KeyRatePolicy
 	// BatchMessages is the most messages in one StreamingPull response
 	// (1–1000); 0 means 500.
 	BatchMessages int

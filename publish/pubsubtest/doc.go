@@ -8,8 +8,8 @@
 // What the documentation leaves open is a setting in [Config], so that a product
 // can be tested both ways. A rule is never bent to make a product pass.
 //
-// Not followed yet, though stored and shown: 1 MB/s a key. Refused with
-// UNIMPLEMENTED: what rule not-implemented lists.
+// Refused with UNIMPLEMENTED: what rule not-implemented lists. Not followed: quotas
+// of a project or a region and the number of resources in a project.
 //
 // # States
 //
@@ -28,8 +28,9 @@
 // keeps its messages for seek whatever its subscriptions do.
 //
 // Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
-// late storing, retention and expiration follow that clock; faults that delay an
-// answer wait in real time, since the caller's deadline does.
+// retention, expiration, late storing and the rate of an ordering key follow that
+// clock; faults that delay an answer wait in real time, since the caller's
+// deadline does.
 //
 // # What happens on failure
 //

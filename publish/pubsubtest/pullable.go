@@ -43,8 +43,6 @@ func undelivered(p *pubsubpb.Subscription) string {
 	switch {
 	case p.GetEnableExactlyOnceDelivery():
 		return "exactly-once delivery"
-	case p.GetFilter() != "":
-		return "delivery through a filter"
 	case len(p.GetMessageTransforms()) > 0:
 		return "delivery through a message transform"
 	case p.GetPushConfig().GetPushEndpoint() != "":

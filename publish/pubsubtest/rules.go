@@ -37,6 +37,9 @@ const (
 	RuleMessageEmpty        RuleID = "message-empty"
 	RuleOrderingKeyBytes    RuleID = "ordering-key-bytes"
 	RuleAttributes          RuleID = "attributes"
+	RuleAttributeReserved   RuleID = "attribute-reserved"
+	RuleKeyRate             RuleID = "key-rate"
+	RuleFilterSyntax        RuleID = "filter-syntax"
 	RuleStreamFirst         RuleID = "stream-first-request"
 	RuleStreamDeadline      RuleID = "stream-ack-deadline"
 	RuleModifyLists         RuleID = "modify-lists"
@@ -52,6 +55,7 @@ const (
 	pageReference  = "https://docs.cloud.google.com/pubsub/docs/reference/rpc/google.pubsub.v1"
 	pageOrdering   = "https://docs.cloud.google.com/pubsub/docs/ordering"
 	pageQuotas     = "https://cloud.google.com/pubsub/quotas#resource_limits"
+	pageFilter     = "https://docs.cloud.google.com/pubsub/docs/subscription-message-filter"
 	pageNames      = "https://cloud.google.com/pubsub/docs/pubsub-basics#resource_names"
 	pageDeadLetter = "https://docs.cloud.google.com/pubsub/docs/dead-letter-topics"
 	pageReplay     = "https://docs.cloud.google.com/pubsub/docs/replay-overview"
@@ -62,7 +66,7 @@ const (
 // Rules are what the server follows. RULES.md is generated from them
 // (go test -run TestRulesDocument -update).
 var Rules = []Rule{
-	{RuleResourceName, pageNames, "A topic or subscription id starts with a letter, has 3 to 255 of the characters A-Z a-z 0-9 - _ . ~ + %, and does not start with goog: else INVALID_ARGUMENT.", "TestRuleResourceName"},
+	{RuleResourceName, pageNames, "A topic or subscription id starts with a letter, has 3 to 255 of the characters A-Z a-z 0-9 - _ . ~ + %, and does not start with goog: else INVALID_ARGUMENT (text of a publish: googleapis/google-cloud-java#3333).", "TestRuleResourceName"},
 	{RuleExists, pageReference + "#google.pubsub.v1.Subscriber", "Creating a topic or subscription that exists: ALREADY_EXISTS.", "TestRuleExists"},
 	{RuleTopicMissing, pageReference + "#google.pubsub.v1.Publisher", "Publish, GetTopic, UpdateTopic, DeleteTopic, CreateSubscription on a topic that does not exist: NOT_FOUND.", "TestRuleTopicMissing"},
 	{RuleSubscriptionMissing, pageReference + "#google.pubsub.v1.Subscriber", "Pull, StreamingPull, Acknowledge, ModifyAckDeadline, Seek, Get, Update, Delete on a subscription that does not exist, or is deleted meanwhile: NOT_FOUND.", "TestRuleSubscriptionMissing"},
@@ -74,14 +78,17 @@ var Rules = []Rule{
 	{RuleRetryPolicy, pageReference + "#google.pubsub.v1.RetryPolicy", "Both bounds of a retry policy are 0 to 600 s: else INVALID_ARGUMENT.", "TestRuleRetryPolicy"},
 	{RuleDeadLetterAttempts, pageReference + "#google.pubsub.v1.DeadLetterPolicy", "max_delivery_attempts is 5 to 100, 0 means 5: else INVALID_ARGUMENT.", "TestRuleDeadLetterAttempts"},
 	{RuleDeadLetterTopic, pageReference + "#google.pubsub.v1.DeadLetterPolicy", "Setting a dead-letter policy fails if its topic does not exist: NOT_FOUND.", "TestRuleDeadLetterTopic"},
-	{RuleFilter, "https://docs.cloud.google.com/pubsub/docs/subscription-message-filter", "A filter has at most 256 bytes: else INVALID_ARGUMENT.", "TestRuleFilterBytes"},
+	{RuleFilter, pageFilter, "A filter has at most 256 bytes: else INVALID_ARGUMENT.", "TestRuleFilterBytes"},
+	{RuleFilterSyntax, pageFilter, "A filter is written in the filter language: AND, OR and NOT in capitals, parentheses where AND and OR meet, a key against a string: else INVALID_ARGUMENT.", "TestRuleFilterSyntax"},
 	{RuleDetached, pageReference + "#google.pubsub.v1.Publisher", "Pull and StreamingPull on a detached subscription: FAILED_PRECONDITION; what it held is dropped.", "TestRuleDetached"},
 	{RulePublishMessages, pageQuotas, "A publish request has at most 1,000 messages: else INVALID_ARGUMENT (text: googleapis/google-cloud-java#4757).", "TestRulePublishMessages"},
 	{RulePublishBytes, pageQuotas, "A publish request has at most 10,000,000 bytes: else INVALID_ARGUMENT (limit and text: googleapis/google-cloud-python#5898).", "TestRulePublishBytes"},
 	{RuleOneKey, pageReference + "#google.pubsub.v1.PubsubMessage", "All messages of a publish request have the same ordering key, or none: else FAILED_PRECONDITION (text: yoshidan/google-cloud-rust#226).", "TestRuleOneOrderingKey"},
 	{RuleMessageEmpty, pageReference + "#google.pubsub.v1.PubsubMessage", "A message has data or at least one attribute: else INVALID_ARGUMENT (text: snowplow/snowbridge#34).", "TestRuleMessageEmpty"},
 	{RuleOrderingKeyBytes, pageOrdering, "An ordering key has at most 1 KB (1,024 bytes): else INVALID_ARGUMENT.", "TestRuleOrderingKeyBytes"},
-	{RuleAttributes, pageQuotas, "A message has at most 100 attributes, a key at most 256 and a value at most 1,024 bytes: else INVALID_ARGUMENT.", "TestRuleAttributes"},
+	{RuleAttributes, pageQuotas, "A message has at most 100 attributes, a key at most 256 and a value at most 1,024 bytes: else INVALID_ARGUMENT (texts: googleapis/java-pubsub#2312, snowplow/enrich#485; of their number: ours).", "TestRuleAttributes"},
+	{RuleAttributeReserved, "https://docs.cloud.google.com/pubsub/docs/publisher#using-attributes", "An attribute's key does not start with goog: else INVALID_ARGUMENT; except googclient_, under which Google's own clients send what belongs to a trace (googleapis/google-cloud-go, pubsub/v2/trace.go).", "TestRuleAttributeReserved"},
+	{RuleKeyRate, "https://cloud.google.com/pubsub/quotas", "An ordering key takes 1 MB/s (one second of it at once): what is over is answered late, or refused with RESOURCE_EXHAUSTED: open, so Config.KeyRate.", "TestRuleKeyRate"},
 	{RuleStreamFirst, pageReference + "#google.pubsub.v1.StreamingPullRequest", "subscription, max_outstanding_messages, max_outstanding_bytes and protocol_version may only be set in a stream's first request: else it ends with INVALID_ARGUMENT.", "TestRuleStreamFirstRequest"},
 	{RuleStreamDeadline, pageReference + "#google.pubsub.v1.StreamingPullRequest", "stream_ack_deadline_seconds is required in the first request, may be changed later, and is 10 to 600: else INVALID_ARGUMENT.", "TestRuleStreamAckDeadline"},
 	{RuleModifyLists, pageReference + "#google.pubsub.v1.StreamingPullRequest", "modify_deadline_ack_ids and modify_deadline_seconds have the same length: else the stream ends with INVALID_ARGUMENT (text: googleapis/google-cloud-python#5913).", "TestRuleModifyLists"},
@@ -90,9 +97,11 @@ var Rules = []Rule{
 	{RuleAckBytes, pageQuotas, "An Acknowledge or ModifyAckDeadline request has at most 524,288 bytes: else INVALID_ARGUMENT (text: googleapis/nodejs-pubsub#1864).", "TestRuleAckBytes"},
 	{RulePullMax, pageReference + "#google.pubsub.v1.PullRequest", "max_messages of Pull is positive: else INVALID_ARGUMENT (texts: google/go-cloud#772, googleapis/google-cloud-dotnet#5378).", "TestRulePullMaxMessages"},
 	{RuleSeekTime, pageReference + "#google.pubsub.v1.SeekRequest", "The time of a seek is a valid timestamp: else INVALID_ARGUMENT (the text is ours).", "TestRuleSeekTime"},
-	{RuleNotImplemented, "(this stand-in)", "What this stand-in doesn't do (snapshots, delivery with a filter, exactly once, push, export, transforms, schemas) is refused with UNIMPLEMENTED, never passed over.", "TestRuleNotImplemented"},
+	{RuleNotImplemented, "(this stand-in)", "What this stand-in doesn't do (snapshots, exactly once, push, export, transforms, schemas) is refused with UNIMPLEMENTED, never passed over.", "TestRuleNotImplemented"},
 
 	{"no-subscription", pageReference + "#google.pubsub.v1.DeadLetterPolicy", "What is published to a topic without a subscription is accepted and lost, unless the topic has a retention; a later subscription never gets it by itself.", "TestNoSubscriptionVanishes"},
+	{"filter", pageFilter, "Only messages that match a subscription's filter are delivered; the service acks the others.", "TestFilter"},
+	{"key-rate-delay", "https://cloud.google.com/pubsub/quotas", "With Config.KeyRate delayed, a request over its key's 1 MB/s is stored at once, so in order, and answered when the key's bytes are paid for.", "TestKeyRateDelayed"},
 	{"server-fields", pageReference + "#google.pubsub.v1.PubsubMessage", "message_id (unique in the topic) and publish_time are set by the server, whatever the publisher put there.", "TestServerFields"},
 	{"defaults", pageReference + "#google.pubsub.v1.Subscription", "Without other settings: ack deadline 10 s, retention 7 days, expiration 31 days, no dead letters, no back-off; a policy without ttl never expires.", "TestSubscriptionDefaults"},
 	{"topic-deleted", pageReference + "#google.pubsub.v1.Publisher", "Deleting a topic leaves its subscriptions with the topic _deleted-topic_; a new topic of that name has none of them.", "TestTopicDeleted"},

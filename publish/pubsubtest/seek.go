@@ -31,7 +31,7 @@ func (p *subscriberService) Seek(_ context.Context, req *pubsubpb.SeekRequest) (
 	var kept []*message
 	if sub.topic != nil {
 		sub.topic.dropOld(s.now())
-		kept = sub.topic.kept
+		kept = sub.filter.matching(sub.topic.kept)
 	}
 	sub.backlog.dropOld(s.now())
 	sub.backlog.seek(nanoseconds(req.GetTime().AsTime()), kept)

@@ -31,6 +31,7 @@ const (
 type subscription struct {
 	proto   *pubsubpb.Subscription
 	topic   *topic // nil: deleted or detached
+	filter  filter
 	backlog *backlog
 	enc     encoder
 	streams map[*pullStream]struct{}
@@ -68,6 +69,7 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 		sub: s.subCount, ackIDBytes: s.cfg.AckIDBytes,
 		properties: appendProperties(nil, settings.GetEnableMessageOrdering()),
 	}
+	sub.filter, _ = parseFilter(settings.GetFilter()) // checked above; it never changes
 	sub.reset(s)
 	t.subs = append(t.subs, sub)
 	s.subs[req.GetName()] = sub
@@ -172,10 +174,7 @@ func (s *Server) checkSubscription(sub *pubsubpb.Subscription) error {
 			return s.notFound(RuleDeadLetterTopic, d.GetDeadLetterTopic())
 		}
 	}
-	if len(sub.GetFilter()) > maxFilterBytes {
-		return refuse(RuleFilter, codes.InvalidArgument, "The filter is %d bytes long; the maximum is %d.", len(sub.GetFilter()), maxFilterBytes)
-	}
-	return nil
+	return s.checkFilter(sub.GetFilter())
 }
 
 func (p *subscriberService) GetSubscription(_ context.Context, req *pubsubpb.GetSubscriptionRequest) (*pubsubpb.Subscription, error) {

@@ -17,6 +17,7 @@ type topic struct {
 	proto  *pubsubpb.Topic
 	subs   []*subscription
 	record []*message
+	rates  keyRates
 	kept   []*message // in storing order, for the topic's own retention
 }
 
