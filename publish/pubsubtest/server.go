@@ -42,6 +42,7 @@ type Server struct {
 	running  sync.WaitGroup  // serve loop, timer loop, stream readers, late calls
 
 	refusals refusals
+	answers  answers
 	faults   faultQueue
 
 	mu       sync.Mutex
@@ -148,7 +149,11 @@ func (s *Server) register() {
 		byBytes("Subscriber", "Pull", parsePull, s.pull))
 	subscriber.Streams = []grpc.StreamDesc{{
 		StreamName: "StreamingPull", ServerStreams: true, ClientStreams: true,
-		Handler: func(_ any, stream grpc.ServerStream) error { return s.streamingPull(stream) },
+		Handler: func(_ any, stream grpc.ServerStream) error {
+			err := s.streamingPull(stream)
+			s.answers.add(err)
+			return err
+		},
 	}}
 	s.grpc.RegisterService(&subscriber, &subscriberService{s: s})
 }

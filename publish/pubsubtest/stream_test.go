@@ -211,7 +211,7 @@ func TestManyStreams(t *testing.T) {
 	const keys, each = 50, 20
 	var streams []*puller
 	for range 4 {
-		streams = append(streams, r.open(t))
+		streams = append(streams, r.open(t, longLease))
 	}
 	for i := range each {
 		for k := range keys {
