@@ -1,7 +1,8 @@
 package conformance
 
 import (
-	"fmt"
+	"slices"
+	"strings"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 )
@@ -63,14 +64,9 @@ func (e *env) throughFilter(topic, sub, key string) string {
 			got[string(m.GetMessage().GetData())]++
 		}
 	}
-	out := ""
-	for _, op := range order {
-		if got[op] > 0 {
-			out += " " + op
-		}
-	}
-	if out == "" {
+	order = slices.DeleteFunc(order, func(op string) bool { return got[op] == 0 })
+	if len(order) == 0 {
 		return "nothing"
 	}
-	return fmt.Sprint(out[1:])
+	return strings.Join(order, " ")
 }

@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -113,6 +117,16 @@ func publishLimitCases() []testCase {
 			},
 		},
 		{
+			id: "publish-attribute-reserved", page: "https://docs.cloud.google.com/pubsub/docs/publisher#using-attributes", want: "googx=InvalidArgument agoog=OK",
+			text: "An attribute's key doesn't start with goog.",
+			run: func(e *env) string {
+				named := func(key string) *pubsubpb.PubsubMessage {
+					return &pubsubpb.PubsubMessage{Attributes: map[string]string{key: "1"}}
+				}
+				return publishEach(e, "googx", named("googx"), "agoog", named("agoog"))
+			},
+		},
+		{
 			id: "publish-attribute-value", page: pageQuotas, want: "1024=OK 1025=InvalidArgument",
 			text: "An attribute's value has up to 1,024 bytes.",
 			run: func(e *env) string {
@@ -176,6 +190,23 @@ func publishedCases() []testCase {
 			},
 		},
 		{
+			id: "publish-compressed", page: "https://docs.cloud.google.com/pubsub/docs/compression", want: "OK, 100000 bytes",
+			text: "A publish request may be compressed with gzip.",
+			run: func(e *env) string {
+				topic, sub := e.orderedPair()
+				_, err := e.pub.Publish(e.ctx, &pubsubpb.PublishRequest{
+					Topic: topic, Messages: []*pubsubpb.PubsubMessage{message("k", strings.Repeat("x", 100_000))},
+				}, grpc.UseCompressor(gzip.Name))
+				e.need("publish", err)
+				return fmt.Sprintf("OK, %d bytes", len(e.open(sub).need(1)[0].GetMessage().GetData()))
+			},
+		},
+		{
+			id: "publish-key-rate", page: pageQuotas, want: "limited",
+			text: "An ordering key takes 1 MB/s: what is over is late or refused with RESOURCE_EXHAUSTED.",
+			run:  publishKeyRate,
+		},
+		{
 			id: "publish-attributes-arrive", page: pageRPC + "PubsubMessage", want: "text, key k, a=1 b=ü",
 			text: "Data, ordering key and attributes arrive as they were published.",
 			run: func(e *env) string {
@@ -200,6 +231,26 @@ func publishedCases() []testCase {
 			},
 		},
 	}
+}
+
+// publishKeyRate publishes 4.5 MB under one key as fast as that goes. Beyond the
+// first second's worth 3.5 MB need 3.5 s; half of that must show.
+func publishKeyRate(e *env) string {
+	topic := e.topic()
+	e.subscription(topic, ordered)
+	start := time.Now()
+	for range 5 {
+		switch err := e.publish(topic, message("k", strings.Repeat("x", 900_000))); {
+		case status.Code(err) == codes.ResourceExhausted:
+			return "limited"
+		case err != nil:
+			return code(err)
+		}
+	}
+	if time.Since(start) > 1750*time.Millisecond {
+		return "limited"
+	}
+	return "not limited"
 }
 
 func publishServerFields(e *env) string {

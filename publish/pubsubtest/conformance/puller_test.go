@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
@@ -139,7 +141,9 @@ func (p *puller) nack(messages ...*pubsubpb.ReceivedMessage) {
 func (p *puller) need(n int) []*pubsubpb.ReceivedMessage {
 	out := p.take(n)
 	if len(out) < n {
-		p.e.stop("only %s", texts(out))
+		got := strings.Fields(texts(out))
+		slices.Sort(got) // keys come in any order
+		p.e.stop("only %s", strings.Join(got, " "))
 	}
 	return out
 }

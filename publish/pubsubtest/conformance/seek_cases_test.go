@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -54,6 +55,21 @@ func seekCases() []testCase {
 				left := texts(p.rest())
 				e.send(topic, "k", "a1")
 				return list("seek", code(err), "left", left, "later", texts(p.all(1)))
+			},
+		},
+		{
+			id: "seek-topic-retention", page: pageRPC + "Topic", want: "before=nothing seek=OK after=a0", endsPstest: true,
+			text: "A topic's retention lets any subscription seek to messages that were published before it was created.",
+			run: func(e *env) string {
+				topic := e.topic(func(t *pubsubpb.Topic) { t.MessageRetentionDuration = durationpb.New(time.Hour) })
+				e.send(topic, "k", "a0")
+				e.look()
+				sub := e.subscription(topic, ordered)
+				p := e.open(sub)
+				before := texts(p.rest())
+				p.close()
+				err := e.seek(sub, time.Now().Add(-30*time.Minute))
+				return list("before", before, "seek", code(err), "after", texts(e.open(sub).all(1)))
 			},
 		},
 		{

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,8 +78,10 @@ func pstestTarget() target {
 
 func startPstest() (*server, func()) {
 	s := pstest.NewServer()
+	var offset atomic.Int64
+	s.SetTimeNowFunc(func() time.Time { return time.Now().Add(time.Duration(offset.Load())) })
 	return &server{
-		options: loopback(s.Addr), pass: time.Sleep,
+		options: loopback(s.Addr), pass: func(d time.Duration) { offset.Add(int64(d)) }, movesClock: true,
 		patience: 3 * time.Second, settle: 500 * time.Millisecond,
 	}, func() { _ = s.Close() }
 }
