@@ -20,13 +20,13 @@ const (
 	benchMessage = 200 // bytes of data
 )
 
-// benchRequests are publish requests of 100 messages under one of n keys each, as bytes.
-func benchRequests(tb testing.TB, n int) [][]byte {
+// benchRequests are publish requests of batch messages under one of n keys each, as bytes.
+func benchRequests(tb testing.TB, n, batch int) [][]byte {
 	tb.Helper()
 	out := make([][]byte, n)
 	for i := range out {
 		req := &pubsubpb.PublishRequest{Topic: testTopic}
-		for range benchBatch {
+		for range batch {
 			req.Messages = append(req.Messages, &pubsubpb.PubsubMessage{
 				Data: make([]byte, benchMessage), OrderingKey: fmt.Sprintf("public.orders|%d", i),
 			})
@@ -86,7 +86,7 @@ func publishMany(tb testing.TB, conns []*grpc.ClientConn, reqs [][]byte, n int) 
 func BenchmarkPublishOrdered(b *testing.B) {
 	r := newRig(b, Config{})
 	conns := dialMany(b, r)
-	reqs := benchRequests(b, benchKeys)
+	reqs := benchRequests(b, benchKeys, benchBatch)
 	b.SetBytes(int64(len(reqs[0])))
 	b.ResetTimer()
 	publishMany(b, conns, reqs, b.N)
@@ -103,7 +103,7 @@ func BenchmarkPublishOrdered(b *testing.B) {
 func BenchmarkDeliverOrdered(b *testing.B) {
 	r := newRig(b, Config{})
 	conns := dialMany(b, r)
-	reqs := benchRequests(b, benchKeys)
+	reqs := benchRequests(b, benchKeys, benchBatch)
 	publishMany(b, conns, reqs, b.N)
 	b.SetBytes(int64(len(reqs[0])))
 	b.ResetTimer()

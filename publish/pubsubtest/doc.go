@@ -8,9 +8,8 @@
 // What the documentation leaves open is a setting in [Config], so that a product
 // can be tested both ways. A rule is never bent to make a product pass.
 //
-// Not followed yet, though stored and shown: the end of retention, the expiration
-// of subscriptions, forwarding by a dead-letter policy, 1 MB/s a key. Refused
-// with UNIMPLEMENTED: what rule not-implemented lists.
+// Refused with UNIMPLEMENTED: what rule not-implemented lists. Not followed: quotas
+// of a project or a region and the number of resources in a project.
 //
 // # States
 //
@@ -21,8 +20,9 @@
 // goroutine, timer or map entry. backlog.go holds this machine, without I/O,
 // goroutines or a clock.
 //
-// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off
-// and late storing follow that clock; faults that delay an answer wait in real
+// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
+// retention, expiration, late storing and the rate of an ordering key follow that
+// clock; faults that delay an answer wait in real
 // time, since the caller's deadline does.
 //
 // # What happens on failure

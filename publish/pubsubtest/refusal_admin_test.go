@@ -158,6 +158,8 @@ func TestRuleArgumentMissing(t *testing.T) {
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.", err)
 	_, err = r.sub.ModifyAckDeadline(t.Context(), &pubsubpb.ModifyAckDeadlineRequest{Subscription: testSub})
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.", err)
+	_, err = r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
+	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, missing("target"), err)
 	p := r.open(t, func(req *pubsubpb.StreamingPullRequest) { req.Subscription = "" })
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, missing("subscription"), p.wantEnd(codes.InvalidArgument))
 }
