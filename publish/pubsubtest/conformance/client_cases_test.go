@@ -150,6 +150,7 @@ func libraryNack(e *env) string {
 			if len(all) == 0 || all[len(all)-1] != text {
 				all = append(all, text)
 			}
+			quiet = max(time.Second, 2*e.settle)
 			continue
 		case <-time.After(quiet):
 		}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 )
@@ -63,8 +64,10 @@ func deadLetterTrio(e *env, ordering func(*pubsubpb.Subscription)) (topic, sub, 
 // nackAll nacks each delivery of a text until nothing comes any more, or it has
 // come more often than a policy of 5 attempts allows.
 func nackAll(p *puller, text string) (deliveries int, others []*pubsubpb.ReceivedMessage) {
+	wait := p.e.patience
 	for deliveries < 10 {
-		m := p.take(1)
+		m := p.within(wait, 1)
+		wait = max(time.Second, 2*p.e.settle)
 		switch {
 		case len(m) == 0:
 			return deliveries, others

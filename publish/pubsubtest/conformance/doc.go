@@ -17,6 +17,8 @@
 //	go test ./publish/pubsubtest/conformance -emulator=JAR    the same from that jar
 //	go test ./publish/pubsubtest/conformance -project=NAME    the service, in that project
 //
+// The emulator's differences are those of version 0.8.20.
+//
 // -update writes the file of differences anew for the cases and servers that were
 // run. pubsubtest may differ only where the case itself gives the reason.
 //
@@ -39,6 +41,7 @@
 //
 // A difference that appears, vanishes or changes fails its case; on a server whose
 // clock can't be moved only if it shows twice in a row within three tries, since
-// leases run out early on a busy machine. A missing jar or Java fails -emulator with what to do. The emulator's process ends with the test,
-// also if that is killed: a shell holds it and kills it when its input ends.
+// leases run out early on a busy machine. A missing jar or Java fails -emulator with
+// what to do. The emulator's process ends with the test, also if that is killed: a
+// shell holds it and kills it when its input ends.
 package conformance

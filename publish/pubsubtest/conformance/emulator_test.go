@@ -46,6 +46,11 @@ func findEmulator() (string, error) {
 // with this process, however that ends.
 const holder = `"$@" </dev/null & pid=$!; cat >/dev/null; kill -9 $pid; wait $pid 2>/dev/null`
 
+// hold is the command that runs a program under the holder.
+func hold(program ...string) *exec.Cmd {
+	return exec.Command("/bin/sh", append([]string{"-c", holder, "holder"}, program...)...)
+}
+
 // emulator is a running process of Google's emulator.
 type emulator struct {
 	addr string
@@ -82,7 +87,7 @@ func tryEmulator(jar string, limit time.Duration) (*emulator, error) {
 		return nil, fmt.Errorf("find a free port: %w", err)
 	}
 	e := &emulator{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), log: &lockedBuffer{}}
-	e.cmd = exec.Command("/bin/sh", "-c", holder, "holder", "java", "-jar", jar, "--host=127.0.0.1", "--port="+strconv.Itoa(port))
+	e.cmd = hold("java", "-jar", jar, "--host=127.0.0.1", "--port="+strconv.Itoa(port))
 	e.cmd.Stdout, e.cmd.Stderr = e.log, e.log
 	e.cmd.WaitDelay = 5 * time.Second
 	if e.hold, err = e.cmd.StdinPipe(); err != nil {

@@ -54,11 +54,7 @@ func (e *env) throughFilter(topic, sub, key string) string {
 		e.need("publish", e.publish(topic, m))
 	}
 	got := map[string]int{}
-	for {
-		m := append(p.take(1), p.rest()...)
-		if len(m) == 0 {
-			break
-		}
+	for m := p.all(1); len(m) > 0; m = p.rest() {
 		p.ack(m...)
 		for _, m := range m {
 			got[string(m.GetMessage().GetData())]++

@@ -48,7 +48,11 @@ const tries = 3
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *childFlag != "" {
+	switch *childFlag {
+	case "":
+	case holdChild:
+		os.Exit(runHold())
+	default:
 		os.Exit(runChild(*childFlag))
 	}
 	if err := flag.Set("test.parallel", atOnce); err != nil {

@@ -20,6 +20,7 @@ type puller struct {
 	first  chan *pubsubpb.StreamingPullResponse // the first response
 	empty  chan struct{}                        // a response without messages
 	ended  chan error
+	over   chan struct{} // closed once it has ended and all messages are in msgs
 	cancel context.CancelFunc
 }
 
@@ -41,20 +42,17 @@ func (e *env) openOn(client pubsubpb.SubscriberClient, sub string, change ...fun
 	}
 	p := &puller{
 		e: e, sub: sub, stream: stream, cancel: cancel,
-		msgs: make(chan *pubsubpb.ReceivedMessage, 10_000), ended: make(chan error, 1),
+		msgs: make(chan *pubsubpb.ReceivedMessage, 10_000), ended: make(chan error, 1), over: make(chan struct{}),
 		first: make(chan *pubsubpb.StreamingPullResponse, 1), empty: make(chan struct{}, 1),
 	}
-	done := make(chan struct{})
-	e.ending = append(e.ending, func(context.Context) { cancel(); <-done })
+	e.ending = append(e.ending, func(context.Context) { cancel(); <-p.over })
 	_ = stream.Send(req) // what is wrong with it, Recv tells
-	go func() {
-		defer close(done)
-		p.receive()
-	}()
+	go p.receive()
 	return p
 }
 
 func (p *puller) receive() {
+	defer close(p.over)
 	for {
 		resp, err := p.stream.Recv()
 		if err != nil {
@@ -80,15 +78,23 @@ func (p *puller) receive() {
 	}
 }
 
-// take waits for n messages, as long as the case has patience, and returns what
-// has come.
-func (p *puller) take(n int) []*pubsubpb.ReceivedMessage {
+// take waits for n messages, as long as the case has patience and the stream
+// lasts, and returns what has come.
+func (p *puller) take(n int) []*pubsubpb.ReceivedMessage { return p.within(p.e.patience, n) }
+
+func (p *puller) within(limit time.Duration, n int) []*pubsubpb.ReceivedMessage {
 	var out []*pubsubpb.ReceivedMessage
-	enough := time.After(p.e.patience)
+	enough := time.After(limit)
+	over := p.over
 	for len(out) < n {
 		select {
 		case m := <-p.msgs:
 			out = append(out, m)
+		case <-over:
+			if over = nil; len(p.msgs) == 0 {
+				return out
+			}
+			n = min(n, len(out)+len(p.msgs))
 		case <-enough:
 			return out
 		}
@@ -119,6 +125,9 @@ func (p *puller) drain(n int) []*pubsubpb.ReceivedMessage {
 	var out []*pubsubpb.ReceivedMessage
 	for range n {
 		m := p.take(1)
+		if len(m) == 0 {
+			break
+		}
 		p.ack(m...)
 		out = append(out, m...)
 	}
@@ -149,14 +158,16 @@ func (p *puller) need(n int) []*pubsubpb.ReceivedMessage {
 }
 
 // end waits for the stream's end and returns its code; EOF is OK.
-func (p *puller) end() string {
+func (p *puller) end() string { return p.endWithin(p.e.patience) }
+
+func (p *puller) endWithin(limit time.Duration) string {
 	select {
 	case err := <-p.ended:
 		if errors.Is(err, io.EOF) {
 			return "OK"
 		}
 		return code(err)
-	case <-time.After(p.e.patience):
+	case <-time.After(limit):
 		return "open"
 	}
 }

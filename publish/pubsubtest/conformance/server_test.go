@@ -68,7 +68,7 @@ func startStandIn() (*server, func()) {
 	}
 	return &server{
 		options: loopback(s.Addr()), pass: s.Advance, movesClock: true,
-		patience: 5 * time.Second, settle: 100 * time.Millisecond,
+		patience: 5 * time.Second, settle: 200 * time.Millisecond,
 	}, func() { _ = s.Close() }
 }
 
