@@ -65,6 +65,9 @@ var arrows = map[string]row{
 	// The stand-ins' control endpoint knows nothing of us either.
 	"internal/control": {tech: "google"},
 
+	// Tests only: Pub/Sub's documents against several servers, and our two ends on each of them.
+	"publish/pubsubtest/conformance": {own: "publish sink/pull"},
+
 	"cmd/internal/config":  {own: "schema", tech: "yaml jsonschema"},
 	"cmd/internal/service": {own: "cmd/internal/config", tech: "cobra terminal x"},
 	// Which endpoint and credentials: options of the transport, no client.
