@@ -62,6 +62,8 @@ var arrows = map[string]row{
 	"publish/pubsubtest":   {tech: "pubsub google"},
 	"sink/bigquerytest":    {tech: "bigquery google"},
 
+	"sink/bigquerytest/conformance": {}, // tests only
+
 	"cmd/internal/config":  {own: "schema", tech: "yaml jsonschema"},
 	"cmd/internal/service": {own: "cmd/internal/config", tech: "cobra terminal x"},
 	// Which endpoint and credentials: options of the transport, no client.
