@@ -68,6 +68,8 @@ var arrows = map[string]row{
 	// Tests only: Pub/Sub's documents against several servers, and our two ends on each of them.
 	"publish/pubsubtest/conformance": {own: "publish sink/pull"},
 
+	"sink/bigquerytest/conformance": {}, // tests only
+
 	"cmd/internal/config":  {own: "schema", tech: "yaml jsonschema"},
 	"cmd/internal/service": {own: "cmd/internal/config", tech: "cobra terminal x"},
 	// Which endpoint and credentials: options of the transport, no client.

@@ -65,6 +65,18 @@ type Config struct {
 	// both. Rows are always refused in the response.
 	StreamErrors bool
 
+	// RequireRouting refuses appends to tables outside of the US multi-region
+	// whose connection lacks the header x-goog-request-params, as reported now
+	// and then of the service. By default they are accepted: the documentation
+	// asks for the header and names no answer, and Google's Go client, which it
+	// says needs no care, doesn't send it.
+	RequireRouting bool
+
+	// ExactJSON refuses JSON values with a number that can't be stored without
+	// loss, as PARSE_JSON does by default. By default such a number is rounded;
+	// the documentation doesn't say which of them the Storage Write API does.
+	ExactJSON bool
+
 	// Denied are the permissions that tables.testIamPermissions leaves out.
 	// Calls that need them are refused by faults, not by this.
 	Denied []string
