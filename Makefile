@@ -1,6 +1,6 @@
 # Targets are aliases: each is one or two commands that you can type yourself. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint race bench bench-once vuln
+.PHONY: help demo test check lint race bench bench-all bench-once vuln
 
 GO ?= go
 # The tools have a module of their own, so that their dependencies are not ours.
@@ -30,7 +30,10 @@ lint: ## gofumpt, go vet, staticcheck, go fix, go mod tidy: each must have nothi
 race: ## all tests with the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-bench: ## all benchmarks, six runs each, ready for benchstat
+bench: ## the figures that the documents claim: five runs each, one line a figure
+	$(GO) run ./deploy/figures
+
+bench-all: ## all benchmarks, six runs each, ready for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
 
 bench-once: ## every benchmark once, to see that it still works

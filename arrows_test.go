@@ -69,6 +69,9 @@ var arrows = map[string]row{
 	"cmd/cdc-sink":      {own: "schema sink/... publish cmd/internal/...", tech: "cobra google x"},
 
 	// The demo looks at the services from outside: as processes.
+	// It runs benchmarks of others; it imports none of them.
+	"deploy/figures": {tech: "cobra"},
+
 	"deploy/local":       {own: "deploy/local/stack", tech: "cobra terminal x"},
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
 }
