@@ -56,6 +56,7 @@ var Rules = []Rule{
 	{ruleBody, docs + "error-messages", "A request whose body or parameters can't be read is 400 invalid or parseError.", "TestRuleBody"},
 	{"request-id", rest + "jobs/query", "jobs.query with a requestId that came before isn't run again.", "TestRuleRequestID"},
 	{"failed-job", rest + "jobs/insert", "jobs.insert answers a query that fails with a finished job; its errorResult says why, and so does jobs.getQueryResults.", "TestRuleFailedJob"},
+	{"rest-types", rest + "tables#TableFieldSchema", "Columns of each type of the design show their legacy name and their value's text; a TIMESTAMP is seconds with six digits, or microseconds if asked for. (GEOGRAPHY, INTERVAL, RANGE and STRUCT are 501.)", "TestRuleRESTTypes"},
 	{"data-baseline", "https://github.com/supabase/etl/issues/49", "Reported: the preview, here tabledata.list, shows no row that a background apply hasn't taken in.", "TestRuleDataBaseline"},
 
 	{"streams", rpc + "#bigquerywrite", "One connection carries at most 100 streams (the limit that Google's front ends use; no page names it).", "TestRuleStreams"},
