@@ -39,6 +39,7 @@ func (c *connection) storeRows(rows [][]byte, m *merged) *appendError {
 	t.mu.Lock()
 	t.catchUp(now)
 	t.request = seed
+	t.streamed = now
 	for i := range batch.rows {
 		r := &batch.rows[i]
 		t.active = t.active || r.change != changeInsert

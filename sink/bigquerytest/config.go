@@ -31,6 +31,16 @@ type Config struct {
 	// seconds to minutes).
 	CreateDelay time.Duration
 
+	// RecreateDelay is the same for a table whose name was dropped within the
+	// last hour (default 1 s): the service is known to lose or refuse writes to
+	// such a name for longer than to a new one.
+	RecreateDelay time.Duration
+
+	// InsertsPerSecond is how many calls of tables.insert a project makes in a
+	// second (default 10, the documented limit; negative for any number). Above
+	// it throttling can occur, the documentation says; here it does.
+	InsertsPerSecond int
+
 	// SchemaDelay is how long a changed schema stays unseen by the Storage
 	// Write API; afterwards new connections see it (default 200 ms; the real
 	// service needs minutes).
@@ -77,8 +87,8 @@ type Config struct {
 	// the documentation doesn't say which of them the Storage Write API does.
 	ExactJSON bool
 
-	// Denied are the permissions that tables.testIamPermissions leaves out.
-	// Calls that need them are refused by faults, not by this.
+	// Denied are permissions that nobody has here: REST calls and statements
+	// that need one are refused, and tables.testIamPermissions leaves it out.
 	Denied []string
 
 	// Record keeps one Applied for each stored row (about 100 bytes a row).
@@ -88,9 +98,11 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Defaults of Config's durations.
+// Defaults of Config's durations and limits.
 const (
 	DefaultCreateDelay        = 100 * time.Millisecond
+	DefaultRecreateDelay      = time.Second
+	DefaultInsertsPerSecond   = 10
 	DefaultSchemaDelay        = 200 * time.Millisecond
 	DefaultUnsetApplyInterval = 15 * time.Minute
 	DefaultIdleClose          = 10 * time.Minute
@@ -114,10 +126,14 @@ func (c Config) withDefaults() Config {
 	text(&c.StorageAddr, "127.0.0.1:0")
 	text(&c.Location, "EU")
 	wait(&c.CreateDelay, DefaultCreateDelay)
+	wait(&c.RecreateDelay, DefaultRecreateDelay)
 	wait(&c.SchemaDelay, DefaultSchemaDelay)
 	wait(&c.UnsetApplyInterval, DefaultUnsetApplyInterval)
 	wait(&c.IdleClose, DefaultIdleClose)
 	wait(&c.RoundTrip, 0)
+	if c.InsertsPerSecond == 0 {
+		c.InsertsPerSecond = DefaultInsertsPerSecond
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -342,14 +342,14 @@ func TestRuleSQL(t *testing.T) {
 	insertTable(t, svc, definition("t", nil, "a INT64", "j JSON", "r STRING REPEATED"))
 	for sql, text := range map[string]string{
 		"":                                  "Expected SELECT",
-		"DELETE FROM d.t WHERE true":        "Expected SELECT",
-		"SELECT * FROM d.t WHERE a":         "Expected a comparison",
+		"VACUUM d.t":                        "Expected SELECT",
+		"SELECT * FROM d.t WHERE a":         "should be of type BOOL",
 		"SELECT * FROM d.t JOIN d.u":        "at [1:19]",
 		"SELECT a, COUNT(*) FROM d.t":       "neither grouped nor aggregated",
 		"SELECT nope FROM d.t":              "Unrecognized name: nope",
 		"SELECT * FROM t":                   "must be qualified with a dataset",
 		"SELECT * FROM d.t WHERE a = 'x'":   "No matching signature",
-		"SELECT * FROM d.t WHERE j = '{}'":  "isn't defined for column j",
+		"SELECT * FROM d.t WHERE j = '{}'":  "No matching signature for operator = for argument types: JSON, STRING",
 		"SELECT * FROM d.t ORDER BY r":      "ORDER BY does not support",
 		"SELECT * FROM d.t; SELECT 1":       "the end of the statement",
 		"SELECT * FROM d.t WHERE a = @p":    "Query parameter 'p' not found",
@@ -357,7 +357,7 @@ func TestRuleSQL(t *testing.T) {
 		"SELECT * FROM d.t /* ":             "Unclosed comment",
 		"SELECT * FROM `d.t":                "identifier literal",
 		"SELECT ? FROM d.t":                 "Illegal input character",
-		"CREATE VIEW d.v AS SELECT 1":       "Expected TABLE",
+		"CREATE OR REPLACE TABLE d.v":       "Expected TABLE, VIEW or OR REPLACE VIEW",
 		"ALTER TABLE d.t SET OPTIONS (x=1)": "doesn't know: x",
 	} {
 		_, err := svc.Jobs.Query(project, standard(sql)).Do()
@@ -404,7 +404,7 @@ func TestRuleFailedJob(t *testing.T) {
 	off := false
 	job, err := svc.Jobs.Insert(project, &bq.Job{
 		JobReference:  &bq.JobReference{JobId: "j"},
-		Configuration: &bq.JobConfiguration{Query: &bq.JobConfigurationQuery{Query: "SELECT nonsense", UseLegacySql: &off}},
+		Configuration: &bq.JobConfiguration{Query: &bq.JobConfigurationQuery{Query: "SELECT FROM", UseLegacySql: &off}},
 	}).Do()
 	if err != nil || job.Status.State != "DONE" || job.Status.ErrorResult == nil || job.Status.ErrorResult.Reason != "invalidQuery" {
 		t.Fatal(job, err)

@@ -80,6 +80,9 @@ func (c *column) shown(values map[int32]any) any {
 	if !ok && c.repeated {
 		return []any{}
 	}
+	if text, ok := v.(string); ok && c.retyped && c.kind == kindFloat64 {
+		return floatText(floatOf(text)) // the other types have one text for a number
+	}
 	return v
 }
 
