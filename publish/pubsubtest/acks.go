@@ -80,7 +80,8 @@ func (st *pullStream) apply(r *pullRequest) error {
 	for i, id := range modify {
 		sub.backlog.modify(sub.own([]ackID{id}), now, int32(r.modifySecs[i]))
 	}
-	s.arm(sub.backlog.next())
+	sub.active(s)
+	s.followUp(sub)
 	return nil
 }
 
@@ -100,6 +101,7 @@ func (s *Server) acknowledge(_ context.Context, r *pullRequest) (*frame, error) 
 		return nil, s.notFound(RuleSubscriptionMissing, r.subscription)
 	}
 	sub.backlog.ack(sub.own(ids))
+	sub.active(s)
 	return &frame{}, nil
 }
 
@@ -122,7 +124,8 @@ func (s *Server) modifyAckDeadline(_ context.Context, r *pullRequest) (*frame, e
 		return nil, s.notFound(RuleSubscriptionMissing, r.subscription)
 	}
 	sub.backlog.modify(sub.own(ids), s.now(), int32(r.modifySecs[0]))
-	s.arm(sub.backlog.next())
+	sub.active(s)
+	s.followUp(sub)
 	return &frame{}, nil
 }
 

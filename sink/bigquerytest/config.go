@@ -14,6 +14,11 @@ type Config struct {
 	Addr        string
 	StorageAddr string
 
+	// ControlAddr is the loopback address of the control endpoint, by which
+	// faults, counters and the clock can be reached from another process: see
+	// control.go. Empty means none; 127.0.0.1:0 takes a free port.
+	ControlAddr string
+
 	// Location is what datasets without one get ("EU" by default).
 	Location string
 
@@ -49,7 +54,7 @@ type Config struct {
 	IdleClose time.Duration
 
 	// RoundTrip is added between a request being stored and its answer (none
-	// by default).
+	// by default); SetRoundTrip changes it.
 	RoundTrip time.Duration
 
 	// RESTMaxStaleness lets tables.insert and tables.patch set max_staleness.
@@ -69,6 +74,18 @@ type Config struct {
 	// being answered in the response's error field. The documentation allows
 	// both. Rows are always refused in the response.
 	StreamErrors bool
+
+	// RequireRouting refuses appends to tables outside of the US multi-region
+	// whose connection lacks the header x-goog-request-params, as reported now
+	// and then of the service. By default they are accepted: the documentation
+	// asks for the header and names no answer, and Google's Go client, which it
+	// says needs no care, doesn't send it.
+	RequireRouting bool
+
+	// ExactJSON refuses JSON values with a number that can't be stored without
+	// loss, as PARSE_JSON does by default. By default such a number is rounded;
+	// the documentation doesn't say which of them the Storage Write API does.
+	ExactJSON bool
 
 	// Denied are permissions that nobody has here: REST calls and statements
 	// that need one are refused, and tables.testIamPermissions leaves it out.

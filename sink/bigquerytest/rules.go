@@ -79,6 +79,9 @@ const (
 	ruleRequired       = "required"
 	ruleCDCColumns     = "cdc-columns"
 	ruleIdle           = "idle-close"
+	ruleRouting        = "routing-header"
+	ruleMissingValues  = "missing-values"
+	ruleDefaultStream  = "default-stream"
 
 	ruleString    = "value-string"
 	ruleBytes     = "value-bytes"

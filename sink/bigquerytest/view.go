@@ -115,7 +115,7 @@ func (p *rowPlan) decode(row []byte) map[int32]any {
 
 // items appends the text of one element, or of a packed list of them.
 func (f *fieldPlan) items(list []any, typ protowire.Type, v wireValue) []any {
-	want := wireType(f.proto)
+	want := f.wire
 	if typ != protowire.BytesType || want == protowire.BytesType {
 		return append(list, f.text(v))
 	}
