@@ -195,7 +195,7 @@ func (c *compiler) in(x *expr) (compiled, *restError) {
 // compare makes a comparison, whose value is NULL if either side is.
 func compare(op string, left, right compiled) (compiled, *restError) {
 	mismatched := sqlInvalid(ruleSQL, fmt.Sprintf("No matching signature for operator %s for argument types: %s, %s", op, left.column.typeName(), right.column.typeName()))
-	left, right, ok := adapt(left, right)
+	left, right, ok := coerce(left, right)
 	if !ok || left.column.repeated || right.column.repeated || left.column.kind == kindJSON || right.column.kind == kindJSON {
 		return compiled{}, mismatched
 	}
@@ -222,8 +222,8 @@ func compare(op string, left, right compiled) (compiled, *restError) {
 	}), nil
 }
 
-// adapt gives a constant the type of what it is compared with.
-func adapt(left, right compiled) (l, r compiled, ok bool) {
+// coerce gives a constant the type of what it is compared with.
+func coerce(left, right compiled) (l, r compiled, ok bool) {
 	switch {
 	case left.literal != nil && left.literal.null:
 		left.column = right.column
