@@ -75,7 +75,8 @@ func TestRuleQualify(t *testing.T) {
 	refusedSQL(t, s, svc, "SELECT id FROM d.h WHERE ROW_NUMBER() OVER (ORDER BY id) = 1", 400, "invalidQuery", "ROW_NUMBER is not allowed here")
 }
 
-func TestSelectRefuses(t *testing.T) {
+// selectRefuses is the part of TestRuleSQL that is about SELECT.
+func selectRefuses(t *testing.T) {
 	s, svc := history(t)
 	done(t, s, svc, "CREATE TABLE d.t (a INT64, j JSON, r ARRAY<STRING>, d DATE, b BYTES)")
 	for sql, text := range map[string]string{
