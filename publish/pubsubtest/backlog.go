@@ -53,8 +53,8 @@ type backlog struct {
 	backoffMax  int64
 	window      int64       // ns from its publish time for which a message is kept; 0: for ever
 	retainAcked bool        // acked messages stay for seek until the window is over
-	maxFailures int32       // of a message until it is a dead letter; 0: never
-	copies      int32       // of each dead letter
+	maxAttempts int         // at a message until it is a dead letter; 0: never
+	copies      int         // of each dead letter
 	canForward  func() bool // whether the dead-letter topic exists
 	count       *Counters
 
@@ -201,7 +201,7 @@ func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
 	c.messages++
 	c.bytes += int64(len(e.msg.body))
 	b.leases.add(e, now, c.leaseSecs)
-	return delivery{msg: e.msg, id: ackID{slot: e.slot, gen: b.leases.slots[e.slot].gen}, attempt: 1 + e.failures}
+	return delivery{msg: e.msg, id: ackID{slot: e.slot, gen: b.leases.slots[e.slot].gen}, attempt: 1 + int32(e.attempts)}
 }
 
 // unlease ends the lease of e and gives its consumer room again.

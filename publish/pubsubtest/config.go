@@ -63,9 +63,13 @@ type Config struct {
 	// was forwarded and is forwarded again when it next fails ("the same message
 	// might be dead lettered multiple times", DeadLetterPolicy).
 	DeadLetterCopies int
+	// DeadLetterOffset is how many attempts later (earlier, if negative) than
+	// max_delivery_attempts a message is forwarded: the page calls that number
+	// approximate, in both directions.
+	DeadLetterOffset int
 	// ForgetAttempts makes all delivery attempts of a subscription count from
-	// anew when its last stream ends ("may also reset to zero, especially for a
-	// pull subscription with inactive subscribers", dead-letter topics page).
+	// anew when its last stream ends (they "may also reset to zero, especially for
+	// a pull subscription with inactive subscribers": the dead-letter topics page).
 	ForgetAttempts bool
 	// PullWait is how long a unary Pull waits for a first message; 0 means 5 s.
 	PullWait time.Duration

@@ -24,7 +24,7 @@ type Counters struct {
 
 	Published      int64 // messages accepted
 	PublishedBytes int64 // their bytes
-	Vanished       int64 // messages accepted while the topic had no subscription
+	Vanished       int64 // messages accepted while the topic had no subscription and no retention
 	Sabotaged      int64 // messages damaged by Sabotage
 
 	FilterAcked    int64 // messages that a subscription's filter acked, never delivered

@@ -2,6 +2,7 @@ package pubsubtest
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -25,19 +26,24 @@ const (
 // deadLetter is a message that is to be forwarded.
 type deadLetter struct {
 	msg      *message
-	attempts int32
+	attempts int
 }
 
-// bury makes a message a dead letter if it has failed often enough and there is
-// a topic to forward it to; else it stays. It reports whether the message has
-// left the subscription.
+// bury counts a failure and makes the message a dead letter if it has failed
+// often enough; without a topic to forward it to, attempts aren't counted. It
+// reports whether the message has left the subscription.
 func (b *backlog) bury(e *entry) bool {
-	if b.maxFailures == 0 || e.failures < b.maxFailures || !b.canForward() {
+	e.failures += min(1, math.MaxUint16-e.failures)
+	if b.maxAttempts == 0 || !b.canForward() {
 		return false
 	}
-	b.dead = append(b.dead, deadLetter{e.msg, e.failures})
+	e.attempts += min(1, math.MaxUint16-e.attempts)
+	if int(e.attempts) < b.maxAttempts {
+		return false
+	}
+	b.dead = append(b.dead, deadLetter{e.msg, int(e.attempts)})
 	b.count.DeadLettered++
-	if e.failures < b.maxFailures+b.copies-1 {
+	if int(e.attempts) < b.maxAttempts+b.copies-1 {
 		return false
 	}
 	b.detach(e)
@@ -77,7 +83,7 @@ func (sub *subscription) letter(d deadLetter) []byte {
 		m.Attributes = map[string]string{}
 	}
 	name := sub.proto.GetName()
-	m.Attributes[deadLetterCount] = strconv.Itoa(int(d.attempts))
+	m.Attributes[deadLetterCount] = strconv.Itoa(d.attempts)
 	m.Attributes[deadLetterSub] = lastPart(name)
 	m.Attributes[deadLetterProject] = strings.Split(name, "/")[1]
 	m.Attributes[deadLetterTime] = time.Unix(0, d.msg.time).UTC().Format(deadLetterTimeForm)

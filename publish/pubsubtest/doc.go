@@ -15,15 +15,22 @@
 //
 // A message of a subscription is waiting, leased (delivered, not acked, its
 // deadline runs), acked (only while an earlier message of its ordering key is
-// not: it comes back if that one does), or gone. An ordering key exists only
-// while it has a message that is not gone; a drained key costs nothing: no
-// goroutine, timer or map entry. backlog.go holds this machine, without I/O,
-// goroutines or a clock.
+// not: it comes back if that one does), retained (acked and kept for seek), or
+// gone. A nack or a deadline that passes is a failure: the message waits again,
+// with all later ones of its key, or is forwarded as a dead letter and so done
+// with. The end of the retention makes it gone from any state; a seek makes it
+// waiting or done with from any state. An ordering key exists only while it has a
+// message that is waiting, leased or acked; a drained key costs nothing: no
+// goroutine, timer or map entry. backlog.go and redeliver.go hold this machine,
+// retention.go and seek.go what is kept, without I/O, goroutines or a clock.
+//
+// A subscription is there until it is deleted or expires; a topic's own retention
+// keeps its messages for seek whatever its subscriptions do.
 //
 // Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
-// retention, expiration, late storing and the rate of an ordering key follow that
-// clock; faults that delay an answer wait in real
-// time, since the caller's deadline does.
+// late storing, retention, expiration and the rate of an ordering key follow that
+// clock; faults that delay an answer wait in real time, since the caller's deadline
+// does.
 //
 // # What happens on failure
 //

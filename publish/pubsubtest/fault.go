@@ -40,10 +40,9 @@ const (
 	// client, EndStream, ResetConnection, EndStreams): while messages with an
 	// ordering key that it had are outstanding, no ordering key of the
 	// subscription is delivered to anyone. It is over once they are acked or
-	// given back, or their deadlines pass. ("Unacknowledged messages for a given
-	// ordering key can potentially delay delivery of messages for other ordering
-	// keys, especially during server restarts or traffic changes", in the words of
-	// the ordering page.)
+	// given back, or their deadlines pass. (The ordering page: unacknowledged messages
+	// of one key can delay other keys, above all during server restarts or changes
+	// of traffic.)
 	HoldOthers
 )
 

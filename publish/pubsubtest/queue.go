@@ -25,7 +25,8 @@ type entry struct {
 	logPrev, logNext     *entry
 	deadline             int64 // ns
 	slot                 uint32
-	failures             int32 // nacks and deadlines that passed
+	failures             uint16 // nacks and deadlines that passed, for the back-off
+	attempts             uint16 // of those, the ones that count for the dead-letter policy
 	secs                 uint16
 	state                entryState
 	delivered            bool // before

@@ -58,7 +58,6 @@ func (b *backlog) next() int64 {
 // forwarded as a dead letter or made deliverable again.
 func (b *backlog) fail(e *entry, now int64) {
 	k := e.key
-	e.failures++
 	switch {
 	case !b.bury(e):
 		b.giveBack(e, now)
@@ -92,7 +91,6 @@ func (b *backlog) giveBack(e *entry, now int64) {
 		if x.state == leased {
 			if x != e && x.deadline <= now {
 				b.count.Expired++
-				x.failures++
 				if b.bury(x) {
 					continue
 				}
@@ -115,7 +113,7 @@ func (b *backlog) giveBack(e *entry, now int64) {
 
 // backoff is the delay before the next delivery of a message that failed that
 // many times: exponential between the retry policy's bounds.
-func (b *backlog) backoff(failures int32) int64 {
+func (b *backlog) backoff(failures uint16) int64 {
 	if failures == 0 || b.backoffMin == 0 && b.backoffMax == 0 {
 		return 0
 	}
@@ -126,9 +124,9 @@ func (b *backlog) backoff(failures int32) int64 {
 	return min(d, b.backoffMax)
 }
 
-// forgetAttempts counts the failures of all messages from anew.
+// forgetAttempts counts the attempts of all messages from anew.
 func (b *backlog) forgetAttempts() {
 	for e := b.log.first; e != nil; e = e.logNext {
-		e.failures = 0
+		e.attempts = 0
 	}
 }

@@ -3,6 +3,7 @@ package pubsubtest
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -236,7 +237,8 @@ func TestManyStreams(t *testing.T) {
 				}
 				next[k], owner[k] = i+1, s
 				total++
-			case <-time.After(time.Millisecond):
+			default:
+				runtime.Gosched()
 			}
 		}
 	}

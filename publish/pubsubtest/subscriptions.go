@@ -82,19 +82,22 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 func (sub *subscription) reset(s *Server) {
 	sub.backlog = newBacklog(sub.proto.GetEnableMessageOrdering(), &s.count)
 	sub.backlog.onAck, sub.backlog.onEnd = s.cfg.OutOfOrderAcks, s.cfg.EndedStreams
-	sub.backlog.copies = int32(s.cfg.DeadLetterCopies)
+	sub.backlog.copies = s.cfg.DeadLetterCopies
 	sub.backlog.canForward = func() bool { return s.canForward(sub) }
-	sub.configure()
+	sub.configure(s)
 }
 
 // configure takes over the settings that may change while messages flow.
-func (sub *subscription) configure() {
+func (sub *subscription) configure(s *Server) {
 	b := sub.backlog
 	b.backoffMin, b.backoffMax = 0, 0
 	if r := sub.proto.GetRetryPolicy(); r != nil {
 		b.backoffMin, b.backoffMax = int64(r.GetMinimumBackoff().AsDuration()), int64(r.GetMaximumBackoff().AsDuration())
 	}
-	b.maxFailures = sub.proto.GetDeadLetterPolicy().GetMaxDeliveryAttempts()
+	b.maxAttempts = 0
+	if d := sub.proto.GetDeadLetterPolicy(); d != nil {
+		b.maxAttempts = max(1, int(d.GetMaxDeliveryAttempts())+s.cfg.DeadLetterOffset)
+	}
 	b.window = int64(sub.proto.GetMessageRetentionDuration().AsDuration())
 	if sub.topic != nil {
 		b.window = max(b.window, sub.topic.retention())
@@ -206,7 +209,7 @@ func (p *subscriberService) UpdateSubscription(_ context.Context, req *pubsubpb.
 		return nil, err
 	}
 	sub.proto = settings
-	sub.configure()
+	sub.configure(s)
 	sub.active(s)
 	s.followUp(sub)
 	s.arm(sub.expiresAt())

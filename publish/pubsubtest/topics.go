@@ -109,7 +109,7 @@ func (p *publisherService) UpdateTopic(_ context.Context, req *pubsubpb.UpdateTo
 		t.kept = nil
 	}
 	for _, sub := range t.subs {
-		sub.configure()
+		sub.configure(s)
 		s.arm(sub.backlog.next())
 	}
 	s.arm(t.oldestEnd())
@@ -159,7 +159,7 @@ func (p *publisherService) DeleteTopic(_ context.Context, req *pubsubpb.DeleteTo
 	for _, sub := range t.subs {
 		sub.proto.Topic = deletedTopic
 		sub.topic = nil
-		sub.configure() // the topic's retention no longer holds
+		sub.configure(s) // the topic's retention no longer holds
 	}
 	delete(s.topics, req.GetTopic())
 	return &emptypb.Empty{}, nil
