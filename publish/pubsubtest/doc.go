@@ -28,14 +28,15 @@
 // keeps its messages for seek whatever its subscriptions do.
 //
 // Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
-// late storing, retention, expiration and the rate of an ordering key follow that
-// clock; faults that delay an answer wait in real time, since the caller's deadline
-// does.
+// retention, expiration, late storing and the rate of an ordering key follow that
+// clock; faults that delay an answer wait in real time, since the caller's
+// deadline does.
 //
 // # What happens on failure
 //
 // All state is in memory and gone with [Server.Close]. A fault queued with
 // [Server.Inject] fails one call in the named way; a damage done with
 // [Server.Sabotage] breaks the service's own promises, so that a checker can
-// show that it notices.
+// show that it notices. A server in another process can be asked for all that
+// over HTTP, if [Config].ControlAddr is set: GET /help there lists how.
 package pubsubtest
