@@ -52,7 +52,7 @@ vuln: ## known vulnerabilities in what we call (govulncheck), if its database ca
 	fi
 
 sim: ## 10,000 seeds of the simulation; SEED=n repeats one with its trace
-	$(GO) test -count 1 ./deploy/sim -run '^TestSimulation$$' -v -seeds 10000
+	$(GO) run ./deploy/sim
 
 conformance: ## the Pub/Sub cases against Google's emulator (Java, the Cloud SDK's jar)
 	$(GO) test -C publish/pubsubtest/conformance -count 1 -emulator
