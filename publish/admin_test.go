@@ -213,7 +213,7 @@ func TestCheckFailures(t *testing.T) {
 }
 
 // TestWatchOverRealCalls: the subscription is deleted and comes back; what is
-// published meanwhile isn't accepted before it is there.
+// published meanwhile isn't accepted before the publisher has started again.
 func TestWatchOverRealCalls(t *testing.T) {
 	s, conn := newServer(t, pubsubtest.Config{Record: true}, 80)
 	want := testResources()
@@ -221,10 +221,14 @@ func TestWatchOverRealCalls(t *testing.T) {
 	if _, err := a.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, Config{Topic: want.TopicName("cdc")}, conn)
-	w := NewWatch(WatchConfig{Interval: 10 * time.Millisecond}, a, discard, d.SetOpen)
-	ended := make(chan error)
-	go func() { ended <- w.Run(t.Context()) }()
+	ended := make(chan error, 1)
+	startBoth := func() (*running, *Watch) {
+		d := start(t, Config{Topic: want.TopicName("cdc")}, conn)
+		w := NewWatch(WatchConfig{Interval: 10 * time.Millisecond}, a, discard, d.SetOpen)
+		go func() { ended <- w.Run(t.Context()) }()
+		return d, w
+	}
+	d, w := startBoth()
 	d.put(t, "a", "1", 0)
 	eventually(t, "the first message is accepted", func() bool { return d.count() == 1 })
 	del := &pubsubpb.DeleteSubscriptionRequest{Subscription: want.SubscriptionName("cdc-sink")}
@@ -236,7 +240,15 @@ func TestWatchOverRealCalls(t *testing.T) {
 	if _, err := a.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second message is accepted", func() bool { return d.count() == 2 })
+	if err := <-ended; codeOfError(err) != "subscription_missing" {
+		t.Errorf("repaired, and the watch ends with %v", err)
+	}
+	if err := d.end(t); err != nil || d.count() != 1 {
+		t.Errorf("%d messages accepted, %v", d.count(), err)
+	}
+	d, w = startBoth()
+	d.put(t, "a", "2", 1)
+	eventually(t, "the second message is accepted", func() bool { return d.count() == 1 })
 	if c := s.Counters(); c.Vanished != 0 {
 		t.Errorf("%d messages vanished", c.Vanished)
 	}

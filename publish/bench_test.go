@@ -130,7 +130,7 @@ func BenchmarkEncode(b *testing.B) {
 	b.SetBytes(int64(len(benchBody)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := d.encode(m); err != nil {
+		if _, _, err := d.encode(m); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"cdc/publish/queue"
 	"cdc/schema"
 
 	"golang.org/x/sync/semaphore"
@@ -33,11 +34,11 @@ type Dispatcher struct {
 	workers sync.WaitGroup
 
 	mu      sync.Mutex
-	queue   *queue
+	queue   *queue.Queue[item]
 	ran     bool
 	running context.Context // of the attempts; nil before and after Run
 	looking int             // workers that are about to call next
-	armed   instant         // when the timer of Run fires
+	armed   queue.Instant   // when the timer of Run fires
 	counts  counters
 	trouble trouble
 }
@@ -58,18 +59,18 @@ func NewDispatcher(cfg Config, conn grpc.ClientConnInterface, log *slog.Logger) 
 		idle:   time.Second,
 		queued: semaphore.NewWeighted(cfg.MaxQueuedBytes),
 		poke:   make(chan struct{}, 1),
-		queue: newQueue(limits{
-			requests:              cfg.MaxInFlight,
-			requestMessages:       MaxRequestMessages,
-			requestBytes:          batchBytes - len(cfg.Topic) - 8,
-			keyRateBytesPerSecond: keyRateBytesPerSecond,
+		queue: queue.New[item](queue.Limits{
+			Requests:              cfg.MaxInFlight,
+			RequestMessages:       MaxRequestMessages,
+			RequestBytes:          batchBytes - len(cfg.Topic) - 8,
+			KeyRateBytesPerSecond: keyRateBytesPerSecond,
 		}),
 	}
 	d.stopped, d.stop = context.WithCancelCause(context.Background())
 	return d, nil
 }
 
-func (d *Dispatcher) now() instant { return time.Since(d.begin) }
+func (d *Dispatcher) now() queue.Instant { return time.Since(d.begin) }
 
 // Publish queues a copy of m at the end of its ordering key. It blocks while
 // Config.MaxQueuedBytes are queued and returns ctx's error if that ends first.
@@ -81,12 +82,12 @@ func (d *Dispatcher) now() instant { return time.Since(d.begin) }
 // publish_no_key and isn't queued. After Run has ended Publish returns Run's
 // error, or ErrStopped.
 func (d *Dispatcher) Publish(ctx context.Context, m *schema.Message, tag uint64, accepted func(tag uint64)) error {
-	it, err := d.encode(m)
+	it, bytes, err := d.encode(m)
 	if err != nil {
 		return err
 	}
 	it.tag, it.accepted, it.pushed = tag, accepted, d.now()
-	if err := d.reserve(ctx, d.cost(it)); err != nil {
+	if err := d.reserve(ctx, d.cost(bytes)); err != nil {
 		return err
 	}
 	d.mu.Lock()
@@ -94,36 +95,46 @@ func (d *Dispatcher) Publish(ctx context.Context, m *schema.Message, tag uint64,
 	if d.stopped.Err() != nil {
 		return stopCause(d.stopped)
 	}
-	d.queue.push(m.OrderingKey, it)
+	d.queue.Push(m.OrderingKey, bytes, it)
 	d.spawn(d.now())
 	return nil
 }
 
-// encode copies m to wire bytes and checks its limits.
-func (d *Dispatcher) encode(m *schema.Message) (item, error) {
+// item is one queued message.
+type item struct {
+	wire     []byte // the PubsubMessage without its sent attribute
+	position schema.Position
+	tag      uint64
+	accepted func(tag uint64)
+	pushed   queue.Instant
+}
+
+// encode copies m to wire bytes and checks its limits. bytes is what it takes in
+// a request, sent attribute and framing included.
+func (d *Dispatcher) encode(m *schema.Message) (it item, bytes int, err error) {
 	switch n := len(m.OrderingKey); {
 	case n == 0:
-		return item{}, &Error{
+		return item{}, 0, &Error{
 			code: "publish_no_key",
 			fix:  "this is a bug: report it with the log",
 			text: "publish to an ordered topic: message without an ordering key",
 		}
 	case n > schema.MaxOrderingKey:
-		return item{}, oversize("ordering key", n, schema.MaxOrderingKey)
+		return item{}, 0, oversize("ordering key", n, schema.MaxOrderingKey)
 	}
 	const attributesBytes = 384 // usual size, with their framing
 	wire := appendMessage(make([]byte, 0, len(m.Data)+len(m.OrderingKey)+attributesBytes), m)
-	bytes := len(wire) + messageOverheadBytes
+	bytes = len(wire) + messageOverheadBytes
 	if limit := MaxRequestBytes - len(d.topic); bytes > limit {
-		return item{}, oversize("body, attributes and key together", bytes, limit)
+		return item{}, 0, oversize("body, attributes and key together", bytes, limit)
 	}
-	return item{wire: wire, bytes: bytes, position: m.Attributes.Position}, nil
+	return item{wire: wire, position: m.Attributes.Position}, bytes, nil
 }
 
-// cost is what it takes of the queue's bytes: never more than there are, so that
-// a message that is larger than the queue passes when it is alone.
-func (d *Dispatcher) cost(it item) int64 {
-	return min(int64(it.bytes+queuedOverheadBytes), d.cfg.MaxQueuedBytes)
+// cost is what a message takes of the queue's bytes: never more than there are,
+// so that one that is larger than the queue passes when it is alone.
+func (d *Dispatcher) cost(bytes int) int64 {
+	return min(int64(bytes+queuedOverheadBytes), d.cfg.MaxQueuedBytes)
 }
 
 // reserve waits until cost bytes are free, in the order of the calls.
@@ -155,7 +166,7 @@ func (d *Dispatcher) reserve(ctx context.Context, cost int64) error {
 func (d *Dispatcher) SetOpen(open bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue.open(open)
+	d.queue.Open(open)
 	d.spawn(d.now())
 	d.pokeTimer()
 }
@@ -209,7 +220,7 @@ func (d *Dispatcher) shutdown() {
 	d.workers.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue = newQueue(d.queue.limits)
+	d.queue.Clear()
 }
 
 // arm starts what is due and returns the time until something is again.
@@ -221,7 +232,7 @@ func (d *Dispatcher) arm() time.Duration {
 	now := d.now()
 	d.spawn(now)
 	d.armed = now + d.idle
-	if at, ok := d.queue.wake(); ok && at > now && at < d.armed {
+	if at, ok := d.queue.Wake(); ok && at > now && at < d.armed {
 		d.armed = at
 	}
 	return d.armed - now
@@ -230,7 +241,7 @@ func (d *Dispatcher) arm() time.Duration {
 // pokeTimer lets Run set its timer anew if something is due before it fires.
 // The caller holds mu.
 func (d *Dispatcher) pokeTimer() {
-	if at, ok := d.queue.wake(); !ok || at >= d.armed {
+	if at, ok := d.queue.Wake(); !ok || at >= d.armed {
 		return
 	}
 	select {

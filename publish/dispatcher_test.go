@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"cdc/publish/queue"
 	"cdc/schema"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
@@ -399,12 +400,12 @@ func TestHotKey(t *testing.T) {
 func largest(t *testing.T, d *Dispatcher, extra int) *schema.Message {
 	t.Helper()
 	m := testMessage("a", "")
-	it, err := d.encode(m)
+	_, bytes, err := d.encode(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The length of the body takes three bytes more than that of an empty one.
-	m.Data = make([]byte, MaxRequestBytes-len(d.topic)-it.bytes-3+extra)
+	m.Data = make([]byte, MaxRequestBytes-len(d.topic)-bytes-3+extra)
 	return m
 }
 
@@ -444,7 +445,7 @@ func TestAnswerThatIsNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, Config{}, &fakeConn{})
 			r := &wireResponse{bytes}
-			err := d.accept(request{items: make([]item, 1)}, r)
+			err := d.accept(request{Items: make([]queue.Item[item], 1)}, r)
 			if _, fatal := classify(err, testTopic, ""); fatal == nil || fatal.Code() != "publish_unexpected_answer" {
 				t.Errorf("got %v", fatal)
 			}

@@ -10,15 +10,8 @@
 // order of the Publish calls, without a gap. Copies may follow: an attempt whose
 // answer was lost or came too late is sent again.
 //
-// A key with something in it is in one of four states (queue.go):
-//
-//	ready    something is queued and it may be sent
-//	flying   one request is on the wire
-//	retry    the last attempt failed; its back-off runs, its place among the
-//	         requests in flight is kept
-//	resting  its last request used up its share of Pub/Sub's rate per key
-//
-// A key that drains leaves nothing behind: no map entry, goroutine or timer. It
+// What is sent next is decided by the room queue, whose comment has the states of
+// a key. A key that drains leaves nothing behind: no map entry, goroutine or timer. It
 // is drained when its rest is over as well; at most throughput ÷ 0.9 MB/s keys
 // rest at a time.
 //
@@ -36,14 +29,15 @@
 //
 // Pub/Sub drops what is published to a topic without a subscription. While the
 // Watch finds fault the Dispatcher's gate is shut: nothing is sent, and an
-// answer to what was sent before doesn't count, whenever it comes; its messages
-// are sent again after the gate has opened. Only holding back the calls of
-// accepted would be wrong: when the subscription is there again they would be
-// let go, and what was published without it is gone.
+// answer to what was sent before doesn't count, whenever it comes. Only holding
+// back the calls of accepted would be wrong: when the subscription is there again
+// they would be let go, and what was published without it is gone.
 //
 // What was accepted between the last good check and the one that found the fault
 // can't be told apart any more. So whoever confirms asks Vouch first: it checks
 // anew, and after a fault it refuses until the process is started again, which
-// sends everything again that wasn't confirmed. A subscription that is deleted
+// sends everything again that wasn't confirmed. Until then the gate stays shut,
+// also when the fault is repaired (then the Watch's Run ends with an error):
+// what came next would be stored before what was dropped. A subscription that is deleted
 // and made again between two checks is not noticed.
 package publish

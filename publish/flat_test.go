@@ -28,8 +28,7 @@ func TestNothingIsKeptOfKeys(t *testing.T) {
 		eventually(t, "the queue is empty", func() bool {
 			d.Dispatcher.mu.Lock()
 			defer d.Dispatcher.mu.Unlock()
-			q := d.queue
-			return len(q.lanes) == 0 && len(q.waiting) == 0 && q.slots == 0 && d.looking == 0
+			return d.queue.Keys() == 0 && d.looking == 0
 		})
 	}
 	publish(0, 10_000)

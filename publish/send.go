@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"cdc/publish/queue"
+
 	"github.com/googleapis/gax-go/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -12,10 +14,12 @@ import (
 
 const publishMethod = "/google.pubsub.v1.Publisher/Publish"
 
+type request = queue.Request[item]
+
 // spawn starts a worker if there is a request to send and nobody on the way to
 // fetch it; that worker spawns the next. The caller holds mu.
-func (d *Dispatcher) spawn(now instant) {
-	if d.running == nil || d.looking > 0 || d.stopped.Err() != nil || !d.queue.sendable(now) {
+func (d *Dispatcher) spawn(now queue.Instant) {
+	if d.running == nil || d.looking > 0 || d.stopped.Err() != nil || !d.queue.Sendable(now) {
 		return
 	}
 	d.looking++
@@ -49,7 +53,7 @@ func (d *Dispatcher) take() (request, bool) {
 		return request{}, false
 	}
 	now := d.now()
-	r, ok := d.queue.next(now)
+	r, ok := d.queue.Next(now)
 	if ok {
 		d.counts.requests++
 		d.spawn(now)
@@ -64,7 +68,7 @@ func (d *Dispatcher) attempt(ctx context.Context, r request) (*wireResponse, err
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.AttemptTimeout)
 	defer cancel()
 	resp := new(wireResponse)
-	err := d.conn.Invoke(ctx, publishMethod, newRequest(d.topic, r.items, time.Now()), resp,
+	err := d.conn.Invoke(ctx, publishMethod, newRequest(d.topic, r.Items, time.Now()), resp,
 		grpc.ForceCodecV2(codec{}), grpc.WaitForReady(true))
 	return resp, err
 }
@@ -76,12 +80,12 @@ func (d *Dispatcher) accept(r request, resp *wireResponse) error {
 	if err := resp.each(func([]byte) { ids++ }); err != nil {
 		return err
 	}
-	if ids != len(r.items) {
+	if ids != len(r.Items) {
 		return errBadResponse
 	}
 	d.mu.Lock()
-	if !d.queue.counts(r) {
-		d.queue.failed(r, d.now())
+	if !d.queue.Counts(r) {
+		d.queue.Again(r, d.now())
 		d.looking++
 		d.pokeTimer()
 		d.mu.Unlock()
@@ -91,26 +95,25 @@ func (d *Dispatcher) accept(r request, resp *wireResponse) error {
 
 	d.logPublished(r, resp)
 	var cost int64
-	for i := range r.items {
-		cost += d.cost(r.items[i])
-		r.items[i].accepted(r.items[i].tag)
+	for i := range r.Items {
+		cost += d.cost(r.Items[i].Bytes)
+		r.Items[i].Message.accepted(r.Items[i].Message.tag)
 	}
 	d.queued.Release(cost)
 
 	d.mu.Lock()
 	now := d.now()
-	for i := range r.items {
-		d.counts.latency.add(now - r.items[i].pushed)
+	for i := range r.Items {
+		d.counts.latency.add(now - r.Items[i].Message.pushed)
 	}
-	d.counts.messages += int64(len(r.items))
-	d.counts.bytes += int64(r.bytes)
-	retried := r.lane.backoff != nil
-	d.queue.done(r, now)
+	d.counts.messages += int64(len(r.Items))
+	d.counts.bytes += int64(r.Bytes)
+	d.queue.Done(r, now)
 	d.looking++
 	d.pokeTimer()
-	recovered, retries := d.trouble.success(retried, d.queue.slots-d.queue.flying)
+	recovered, retries := d.trouble.success(r.Failures > 0, d.queue.Retrying())
 	d.mu.Unlock()
-	clear(r.items) // nobody else sees this part of the lane's array any more
+	clear(r.Items) // nobody else sees this part of the lane's array any more
 	if recovered {
 		d.log.Info(EventRecovered, "retries", retries)
 	}
@@ -124,14 +127,14 @@ func (d *Dispatcher) fail(ctx context.Context, r request, err error) {
 		fatal *Error
 	)
 	if ctx.Err() == nil {
-		code, fatal = classify(err, d.cfg.Topic, r.lane.key)
+		code, fatal = classify(err, d.cfg.Topic, r.Key)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.looking++
 	now := d.now()
 	if ctx.Err() != nil || fatal != nil {
-		d.queue.failed(r, now)
+		d.queue.Again(r, now)
 		if fatal == nil {
 			d.stop(ErrStopped)
 		} else {
@@ -140,19 +143,27 @@ func (d *Dispatcher) fail(ctx context.Context, r request, err error) {
 		return
 	}
 	d.counts.retry(code)
-	if r.lane.backoff == nil {
-		r.lane.backoff = d.newBackoff()
-	}
-	d.queue.failed(r, now+r.lane.backoff.Pause())
+	d.queue.Failed(r, now+d.pause(r.Failures))
 	d.pokeTimer()
 	if d.trouble.failure(now) {
-		d.log.Warn(EventRetrying, "grpc_code", code.String(), "detail", detail(err, r.lane.key),
-			"retries", d.trouble.retries, "keys_retrying", d.queue.slots-d.queue.flying)
+		d.log.Warn(EventRetrying, "grpc_code", code.String(), "detail", detail(err, r.Key),
+			"retries", d.trouble.retries, "keys_retrying", d.queue.Retrying())
 	}
 }
 
-func (d *Dispatcher) newBackoff() *gax.Backoff {
-	return &gax.Backoff{Initial: d.cfg.BackoffInitial, Max: d.cfg.BackoffMax, Multiplier: 2}
+// pause is the random pause after a failed attempt that so many others went
+// before: gax's, without keeping a Backoff for every key that fails.
+func (d *Dispatcher) pause(before int) time.Duration {
+	most := d.cfg.BackoffInitial
+	for range before {
+		if most >= d.cfg.BackoffMax {
+			break
+		}
+		most *= 2
+	}
+	most = min(most, d.cfg.BackoffMax)
+	backoff := gax.Backoff{Initial: most, Max: most}
+	return backoff.Pause()
 }
 
 // logPublished logs the message IDs and Positions of r at level Debug, which can
@@ -163,7 +174,7 @@ func (d *Dispatcher) logPublished(r request, resp *wireResponse) {
 	}
 	i := 0
 	_ = resp.each(func(id []byte) { // walked before, without an error
-		d.log.Debug(EventPublished, "message_id", string(id), "position", r.items[i].position.String())
+		d.log.Debug(EventPublished, "message_id", string(id), "position", r.Items[i].Message.position.String())
 		i++
 	})
 }

@@ -95,10 +95,10 @@ func (d *Dispatcher) Stats() Stats {
 	s := Stats{
 		Messages: c.messages, Bytes: c.bytes, Requests: c.requests,
 		Retries:  make(map[codes.Code]int64),
-		InFlight: q.flying, Retrying: q.slots - q.flying,
-		Resting:        len(q.waiting) - (q.slots - q.flying),
-		QueuedMessages: q.messages, QueuedBytes: q.bytes,
-		Open: !q.shut,
+		InFlight: q.InFlight(), Retrying: q.Retrying(),
+		Resting:        q.Resting(),
+		QueuedMessages: q.Messages(), QueuedBytes: q.Bytes(),
+		Open: q.IsOpen(),
 		P50:  c.latency.quantile(0.5), P99: c.latency.quantile(0.99),
 	}
 	for code, n := range c.retries {

@@ -1,6 +1,10 @@
 package publish
 
-import "time"
+import (
+	"time"
+
+	"cdc/publish/queue"
+)
 
 // troubleInterval is the least time between two warnings about retries.
 const troubleInterval = 30 * time.Second
@@ -8,12 +12,12 @@ const troubleInterval = 30 * time.Second
 // trouble decides which failed attempts are worth a line in the log.
 type trouble struct {
 	warned  bool
-	last    instant
+	last    queue.Instant
 	retries int64 // since the trouble began
 }
 
 // failure counts a failed attempt and says whether to warn.
-func (t *trouble) failure(now instant) bool {
+func (t *trouble) failure(now queue.Instant) bool {
 	t.retries++
 	if t.warned && now-t.last < troubleInterval {
 		return false

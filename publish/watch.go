@@ -29,6 +29,10 @@ type WatchConfig struct {
 //
 // A check that couldn't be made (UNAVAILABLE, …) proves nothing and changes
 // nothing: it is repeated, with a warning.
+//
+// After a fault that followed a good check the gate stays shut for good: what
+// Pub/Sub dropped meanwhile would be missing before what came next. A restart
+// sends it again first.
 type Watch struct {
 	cfg   WatchConfig
 	admin checker
@@ -39,6 +43,7 @@ type Watch struct {
 	mu       sync.Mutex // one check at a time
 	lastGood time.Time  // start of the last check without a finding
 	broken   *Error     // the first fault after a good check
+	repaired bool       // and a later check was good
 }
 
 // NewWatch shuts the gates (Dispatcher.SetOpen) at once: they open when the first
@@ -71,7 +76,8 @@ func (w *Watch) Vouch(ctx context.Context) error {
 	return w.check(ctx)
 }
 
-// Run checks until ctx ends, then returns nil.
+// Run checks until ctx ends, then returns nil, or until a fault that followed a
+// good check is repaired, then returns an *Error: the process has to start again.
 func (w *Watch) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -82,12 +88,25 @@ func (w *Watch) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		_ = w.check(ctx) // logged; Vouch is for those who need it
+		if err := w.over(); err != nil {
+			return err
+		}
 		if w.OK() {
 			timer.Reset(w.cfg.Interval)
 		} else {
 			timer.Reset(w.cfg.FaultInterval)
 		}
 	}
+}
+
+// over returns why the process has to start again, once that would help.
+func (w *Watch) over() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.repaired {
+		return w.broken
+	}
+	return nil
 }
 
 func (w *Watch) check(ctx context.Context) error {
@@ -116,7 +135,8 @@ func (w *Watch) check(ctx context.Context) error {
 		w.log.Warn(EventWatchFailed, "grpc_code", codeOf(err).String(), "detail", detail(err, ""), "last_good", w.lastGood)
 	default:
 		w.lastGood = begin
-		if !w.OK() {
+		w.repaired = w.broken != nil
+		if !w.OK() && !w.repaired {
 			w.set(true)
 			w.log.Info(EventWatchOpened, "checked", begin)
 		}

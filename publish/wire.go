@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"cdc/publish/queue"
 	"cdc/schema"
 
 	"google.golang.org/grpc/mem"
@@ -71,7 +72,7 @@ type wireRequest struct{ pieces mem.BufferSlice }
 
 // newRequest makes the PublishRequest of items, which start with topic, the
 // encoded field of the topic's name.
-func newRequest(topic []byte, items []item, sent time.Time) *wireRequest {
+func newRequest(topic []byte, items []queue.Item[item], sent time.Time) *wireRequest {
 	entry := appendSent(make([]byte, 0, sentEntryBytes), sent)
 	heads := make([]byte, 0, len(topic)+len(items)*messageOverheadBytes)
 	heads = append(heads, topic...)
@@ -79,9 +80,9 @@ func newRequest(topic []byte, items []item, sent time.Time) *wireRequest {
 	start := 0
 	for i := range items {
 		heads = protowire.AppendTag(heads, fieldRequestMessages, protowire.BytesType)
-		heads = protowire.AppendVarint(heads, uint64(sentEntryBytes+len(items[i].wire)))
+		heads = protowire.AppendVarint(heads, uint64(sentEntryBytes+len(items[i].Message.wire)))
 		heads = append(heads, entry...)
-		pieces = append(pieces, mem.SliceBuffer(heads[start:len(heads):len(heads)]), mem.SliceBuffer(items[i].wire))
+		pieces = append(pieces, mem.SliceBuffer(heads[start:len(heads):len(heads)]), mem.SliceBuffer(items[i].Message.wire))
 		start = len(heads)
 	}
 	return &wireRequest{pieces}

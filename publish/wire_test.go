@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"cdc/publish/queue"
 	"cdc/schema"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
@@ -19,7 +20,7 @@ import (
 func TestRequestIsWhatTheGeneratedTypeReads(t *testing.T) {
 	sent := time.Date(2026, 3, 4, 5, 6, 7, 89_000, time.FixedZone("", 3600))
 	want := &pubsubpb.PublishRequest{Topic: testTopic}
-	var items []item
+	var items []queue.Item[item]
 	for _, data := range []string{"", "x", strings.Repeat("y", 127), strings.Repeat("z", 20_000)} {
 		m := testMessage("public.orders|7", data)
 		attributes := make(map[string]string)
@@ -30,7 +31,7 @@ func TestRequestIsWhatTheGeneratedTypeReads(t *testing.T) {
 		})
 		m.Attributes.Sent = 1 // an earlier one doesn't stay
 		wire := appendMessage(nil, m)
-		items = append(items, item{wire: wire, bytes: len(wire) + messageOverheadBytes})
+		items = append(items, queue.Item[item]{Message: item{wire: wire}, Bytes: len(wire) + messageOverheadBytes})
 	}
 	topic := appendTopic(nil, testTopic)
 	r := newRequest(topic, items, sent)
@@ -49,7 +50,7 @@ func TestRequestIsWhatTheGeneratedTypeReads(t *testing.T) {
 	}
 	most := len(topic)
 	for _, it := range items {
-		most += it.bytes
+		most += it.Bytes
 	}
 	if len(bytes) > most || len(bytes) < most-4*len(items) {
 		t.Errorf("request has %d bytes, counted as %d", len(bytes), most)
@@ -67,9 +68,9 @@ func TestSentHasItsLength(t *testing.T) {
 
 func TestRequestAllocations(t *testing.T) {
 	topic := appendTopic(nil, testTopic)
-	items := make([]item, 50)
+	items := make([]queue.Item[item], 50)
 	for i := range items {
-		items[i].wire = appendMessage(nil, testMessage("k", "data"))
+		items[i].Message.wire = appendMessage(nil, testMessage("k", "data"))
 	}
 	now := time.Now()
 	if n := testing.AllocsPerRun(100, func() { newRequest(topic, items, now) }); n > 2*50+4 {

@@ -38,6 +38,10 @@ const (
 type Config struct {
 	// Addr is the loopback address to listen on; empty means 127.0.0.1:0.
 	Addr string
+	// ControlAddr is the loopback address of the control endpoint, by which faults,
+	// counters and the clock can be reached from another process: see control.go.
+	// Empty means none; 127.0.0.1:0 takes a free port.
+	ControlAddr string
 	// Record keeps every stored message for [Server.Stored]. Memory grows with
 	// what is published.
 	Record bool

@@ -37,5 +37,6 @@
 // All state is in memory and gone with [Server.Close]. A fault queued with
 // [Server.Inject] fails one call in the named way; a damage done with
 // [Server.Sabotage] breaks the service's own promises, so that a checker can
-// show that it notices.
+// show that it notices. A server in another process can be asked for all that
+// over HTTP, if [Config].ControlAddr is set: GET /help there lists how.
 package pubsubtest

@@ -46,6 +46,18 @@ const (
 	HoldOthers
 )
 
+// faultNames are the kinds as text: a constant's name in snake_case.
+var faultNames = map[FaultKind]string{
+	Refuse:          "refuse",
+	AnswerLost:      "answer_lost",
+	Late:            "late",
+	Delay:           "delay",
+	EndStream:       "end_stream",
+	ResetConnection: "reset_connection",
+	Duplicate:       "duplicate",
+	HoldOthers:      "hold_others",
+}
+
 // Fault is queued with Inject and used up by the calls that it hits.
 type Fault struct {
 	Kind   FaultKind

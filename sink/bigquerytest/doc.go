@@ -31,6 +31,7 @@
 // # On failure
 //
 // A request is appended whole or not at all. [Server.Inject] queues faults,
-// among them an answer that is lost after its rows were stored. Everything is
-// in memory and gone after [Server.Close].
+// among them an answer that is lost after its rows were stored; a server in
+// another process takes them over HTTP, if [Config].ControlAddr is set (GET /help
+// there lists how). Everything is in memory and gone after [Server.Close].
 package bigquerytest

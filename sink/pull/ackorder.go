@@ -60,9 +60,19 @@ type keyOrder struct {
 // comes last, a redelivery takes its old place, so that the later messages of
 // the key wait for it; and a message that was acked and comes again, because
 // that ack didn't hold, takes the place before those that are outstanding still.
+// Messages of one request may have one time: among them the newest delivery
+// counts, since Pub/Sub repeats everything behind a message that it repeats.
 func (o *Order) Received(d *Delivery, key, id, ackID string, published int64) (outstanding *Delivery, again bool) {
 	if old := o.byID[id]; old != nil {
 		old.ackID = ackID
+		if k := old.key; k != nil {
+			i := slices.Index(k.waiting, old)
+			if i+1 < len(k.waiting) && k.waiting[i+1].published == published {
+				k.waiting = slices.Delete(k.waiting, i, i+1)
+				k.insert(old)
+				o.queue(old)
+			}
+		}
 		return old, true
 	}
 	if o.byID == nil {
@@ -79,12 +89,17 @@ func (o *Order) Received(d *Delivery, key, id, ackID string, published int64) (o
 		o.keys[key] = k
 	}
 	d.key = k
+	k.insert(d)
+	return d, false
+}
+
+// insert puts d behind everything that was published before or with it.
+func (k *keyOrder) insert(d *Delivery) {
 	at := len(k.waiting)
-	for at > 0 && k.waiting[at-1].published > published {
+	for at > 0 && k.waiting[at-1].published > d.published {
 		at--
 	}
 	k.waiting = slices.Insert(k.waiting, at, d)
-	return d, false
 }
 
 // Done says that everything in d is written or dead-lettered. It does nothing

@@ -298,3 +298,46 @@ func TestOrderRedeliveryOfAcked(t *testing.T) {
 		t.Fatalf("batch %v, want a3, a4", batch)
 	}
 }
+
+// The messages of one publish request have one time. An acked one that comes
+// again goes before the outstanding ones as soon as they come behind it.
+func TestOrderRedeliveryAtOneTime(t *testing.T) {
+	var o Order
+	var first, again Delivery
+	var later [2]Delivery
+	o.Received(&first, "k", "m1", "a1", 1)
+	o.Received(&later[0], "k", "m2", "a2", 1)
+	o.Received(&later[1], "k", "m3", "a3", 1)
+	o.Done(&first)
+	o.Acked(o.Take(10, 1000))
+	o.Received(&again, "k", "m1", "a4", 1)
+	o.Received(new(Delivery), "k", "m2", "a5", 1)
+	o.Received(new(Delivery), "k", "m3", "a6", 1)
+	for _, d := range []*Delivery{&later[1], &later[0]} {
+		o.Done(d)
+		if batch := o.Take(10, 1000); len(batch) != 0 {
+			t.Fatalf("acked %s before the first message", batch[0].id)
+		}
+	}
+	o.Done(&again)
+	var ids []string
+	for _, d := range o.Take(10, 1000) {
+		ids = append(ids, d.AckID())
+	}
+	if want := []string{"a4", "a5", "a6"}; !slices.Equal(ids, want) {
+		t.Errorf("acked %q, want %q", ids, want)
+	}
+}
+
+// A move can bring a done message to the front of its key.
+func TestOrderRedeliveryFreesTheNext(t *testing.T) {
+	var o Order
+	var held, finished Delivery
+	o.Received(&held, "k", "m1", "a1", 1)
+	o.Received(&finished, "k", "m2", "a2", 1)
+	o.Done(&finished)
+	o.Received(new(Delivery), "k", "m1", "a3", 1)
+	if batch := o.Take(10, 1000); len(batch) != 1 || batch[0] != &finished {
+		t.Errorf("batch %v, want the message that is done", batch)
+	}
+}

@@ -1,4 +1,4 @@
-package publish
+package queue
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/googleapis/gax-go/v2"
 )
 
 // queueBug is a mistake planted between the queue and its driver.
@@ -28,9 +26,9 @@ const (
 type queueRun struct {
 	rnd    *rand.Rand
 	bug    queueBug
-	q      *queue
-	now    instant
-	flying []request
+	q      *Queue[uint64]
+	now    Instant
+	flying []Request[uint64]
 	late   [][]uint64 // stored some time
 	lateOf []string
 
@@ -50,9 +48,9 @@ const (
 func newQueueRun(seed uint64, bug queueBug) *queueRun {
 	return &queueRun{
 		rnd: rand.New(rand.NewPCG(seed, 1)), bug: bug,
-		q: newQueue(limits{
-			requests: runRequests, requestMessages: runMessages,
-			requestBytes: runBytes, keyRateBytesPerSecond: runRate,
+		q: New[uint64](Limits{
+			Requests: runRequests, RequestMessages: runMessages,
+			RequestBytes: runBytes, KeyRateBytesPerSecond: runRate,
 		}),
 		pushed: make(map[string]uint64), stored: make(map[string]uint64),
 	}
@@ -97,7 +95,7 @@ func (s *queueRun) step(messages int) error {
 		key := fmt.Sprint("k", s.rnd.IntN(6))
 		s.pushed[key]++
 		s.total++
-		s.q.push([]byte(key), item{bytes: 1 + s.rnd.IntN(2*runBytes/3), tag: s.pushed[key]})
+		s.q.Push([]byte(key), 1+s.rnd.IntN(2*runBytes/3), s.pushed[key])
 	case n < 6:
 		return s.next()
 	case n < 9 && len(s.flying) > 0:
@@ -114,8 +112,8 @@ func (s *queueRun) step(messages int) error {
 }
 
 func (s *queueRun) next() error {
-	sendable := s.q.sendable(s.now)
-	r, ok := s.q.next(s.now)
+	sendable := s.q.Sendable(s.now)
+	r, ok := s.q.Next(s.now)
 	if ok != sendable {
 		return fmt.Errorf("sendable %v, next %v", sendable, ok)
 	}
@@ -126,20 +124,20 @@ func (s *queueRun) next() error {
 		s.q.ready.push(r.lane)
 	}
 	for _, other := range s.flying {
-		if other.lane.key == r.lane.key {
-			return fmt.Errorf("%s: two in flight", r.lane.key)
+		if other.Key == r.Key {
+			return fmt.Errorf("%s: two in flight", r.Key)
 		}
 	}
 	s.flying = append(s.flying, r)
 	bytes := 0
-	for _, it := range r.items {
-		bytes += it.bytes
+	for _, it := range r.Items {
+		bytes += it.Bytes
 	}
 	switch {
-	case bytes != r.bytes:
-		return fmt.Errorf("request of %d bytes says %d", bytes, r.bytes)
-	case len(r.items) > runMessages, len(r.items) > 1 && bytes > runBytes, len(r.items) == 0:
-		return fmt.Errorf("request of %d messages, %d bytes", len(r.items), bytes)
+	case bytes != r.Bytes:
+		return fmt.Errorf("request of %d bytes says %d", bytes, r.Bytes)
+	case len(r.Items) > runMessages, len(r.Items) > 1 && bytes > runBytes, len(r.Items) == 0:
+		return fmt.Errorf("request of %d messages, %d bytes", len(r.Items), bytes)
 	case s.q.slots > runRequests:
 		return fmt.Errorf("%d in flight", s.q.slots)
 	}
@@ -154,13 +152,13 @@ func (s *queueRun) answer() error {
 	r := s.flying[i]
 	s.flying = slices.Delete(s.flying, i, i+1)
 	var tags []uint64
-	for _, it := range r.items {
-		tags = append(tags, it.tag)
+	for _, it := range r.Items {
+		tags = append(tags, it.Message)
 	}
 	if s.rnd.IntN(3) > 0 {
-		s.accepted += len(r.items)
+		s.accepted += len(r.Items)
 		lane := r.lane
-		s.q.done(r, s.now)
+		s.q.Done(r, s.now)
 		if s.bug == bugForgetLane && len(lane.items) > 0 && s.rnd.IntN(8) == 0 {
 			delete(s.q.lanes, lane.key)
 		}
@@ -169,20 +167,20 @@ func (s *queueRun) answer() error {
 	var err error
 	switch s.rnd.IntN(3) { // stored at once, late, never
 	case 0:
-		err = s.store(r.lane.key, tags)
+		err = s.store(r.Key, tags)
 	case 1:
-		s.late, s.lateOf = append(s.late, tags), append(s.lateOf, r.lane.key)
+		s.late, s.lateOf = append(s.late, tags), append(s.lateOf, r.Key)
 	}
 	until := s.now + time.Duration(s.rnd.Int64N(int64(50*time.Millisecond)))
 	switch {
 	case s.bug == bugSkipAfterFailure && s.rnd.IntN(8) == 0:
-		s.accepted += len(r.items)
-		s.q.done(r, s.now)
+		s.accepted += len(r.Items)
+		s.q.Done(r, s.now)
 	case s.bug == bugRetryWithoutHead && len(r.lane.items) > 1 && s.rnd.IntN(8) == 0:
 		r.lane.items = append(r.lane.items[1:], r.lane.items[0])
-		s.q.failed(r, until)
+		s.q.Failed(r, until)
 	default:
-		s.q.failed(r, until)
+		s.q.Failed(r, until)
 	}
 	return err
 }
@@ -235,25 +233,25 @@ func TestQueueRateOfKey(t *testing.T) {
 		drain bool
 	}{{"always something queued", false}, {"drains each time", true}} {
 		t.Run(test.name, func(t *testing.T) {
-			q := newQueue(limits{requests: 10, requestMessages: 10, requestBytes: 100_000, keyRateBytesPerSecond: 900_000})
-			var now instant
+			q := New[uint64](Limits{Requests: 10, RequestMessages: 10, RequestBytes: 100_000, KeyRateBytesPerSecond: 900_000})
+			var now Instant
 			sent := 0
 			for now < 10*time.Second {
 				if !test.drain || q.messages == 0 {
-					q.push([]byte("hot"), item{bytes: 20_000})
+					q.Push([]byte("hot"), 20_000, 0)
 				}
-				r, ok := q.next(now)
+				r, ok := q.Next(now)
 				if !ok {
-					at, waits := q.wake()
+					at, waits := q.Wake()
 					if !waits {
 						t.Fatalf("at %v nothing to send and nothing to wait for", now)
 					}
 					now = at
 					continue
 				}
-				sent += r.bytes
+				sent += r.Bytes
 				now += time.Millisecond // round trip
-				q.done(r, now)
+				q.Done(r, now)
 			}
 			rate := float64(sent) / now.Seconds()
 			if rate > 920_000 || rate < 850_000 {
@@ -266,12 +264,12 @@ func TestQueueRateOfKey(t *testing.T) {
 // TestQueueLeavesNothingOfSmallKeys: the usual message is paid for before its
 // answer is there, so a drained key is gone at once.
 func TestQueueLeavesNothingOfSmallKeys(t *testing.T) {
-	q := newQueue(limits{requests: 10, requestMessages: 1000, requestBytes: 1e6, keyRateBytesPerSecond: keyRateBytesPerSecond})
+	q := New[uint64](Limits{Requests: 10, RequestMessages: 1000, RequestBytes: 1e6, KeyRateBytesPerSecond: 900_000})
 	for i := range 1000 {
-		q.push(fmt.Append(nil, i), item{bytes: 600})
-		now := instant(i) * 20 * time.Millisecond
-		r, _ := q.next(now)
-		q.done(r, now+5*time.Millisecond)
+		q.Push(fmt.Append(nil, i), 600, 0)
+		now := Instant(i) * 20 * time.Millisecond
+		r, _ := q.Next(now)
+		q.Done(r, now+5*time.Millisecond)
 		if len(q.lanes) != 0 || len(q.waiting) != 0 {
 			t.Fatalf("%d lanes, %d waiting", len(q.lanes), len(q.waiting))
 		}
@@ -280,54 +278,74 @@ func TestQueueLeavesNothingOfSmallKeys(t *testing.T) {
 
 // TestQueueIsFair: a key with much in it takes turns with the others.
 func TestQueueIsFair(t *testing.T) {
-	q := newQueue(limits{requests: 1, requestMessages: 1, requestBytes: 1})
+	q := New[uint64](Limits{Requests: 1, RequestMessages: 1, RequestBytes: 1})
 	for range 100 {
-		q.push([]byte("much"), item{bytes: 1})
+		q.Push([]byte("much"), 1, 0)
 	}
-	q.push([]byte("little"), item{bytes: 1})
+	q.Push([]byte("little"), 1, 0)
 	for i := range 2 {
-		r, ok := q.next(0)
+		r, ok := q.Next(0)
 		if !ok {
 			t.Fatal("nothing to send")
 		}
-		if want := []string{"much", "little"}[i]; r.lane.key != want {
-			t.Errorf("turn %d: %s", i, r.lane.key)
+		if want := []string{"much", "little"}[i]; r.Key != want {
+			t.Errorf("turn %d: %s", i, r.Key)
 		}
-		q.done(r, 0)
+		q.Done(r, 0)
 	}
 }
 
 // TestQueueShut: nothing goes out, and what has failed is there afterwards.
 func TestQueueShut(t *testing.T) {
-	q := newQueue(limits{requests: 2, requestMessages: 9, requestBytes: 9})
-	q.push([]byte("a"), item{bytes: 1, tag: 1})
-	r, _ := q.next(0)
-	q.open(false)
-	q.failed(r, 0)
-	q.push([]byte("a"), item{bytes: 1, tag: 2})
-	if _, ok := q.next(time.Hour); ok || q.sendable(time.Hour) {
+	q := New[uint64](Limits{Requests: 2, RequestMessages: 9, RequestBytes: 9})
+	q.Push([]byte("a"), 1, 1)
+	r, _ := q.Next(0)
+	q.Open(false)
+	q.Failed(r, 0)
+	q.Push([]byte("a"), 1, 2)
+	if _, ok := q.Next(time.Hour); ok || q.Sendable(time.Hour) {
 		t.Fatal("sent while shut")
 	}
-	q.open(true)
-	r, ok := q.next(0)
-	if !ok || len(r.items) != 2 || r.items[0].tag != 1 {
-		t.Errorf("after opening: %v %v", ok, r.items)
+	q.Open(true)
+	r, ok := q.Next(0)
+	if !ok || len(r.Items) != 2 || r.Items[0].Message != 1 {
+		t.Errorf("after opening: %v %v", ok, r.Items)
 	}
 }
 
-// A key whose request went through starts its next back-off at the beginning.
-func TestDoneEndsBackoff(t *testing.T) {
-	q := newQueue(limits{requests: 1, requestMessages: 1, requestBytes: 10})
-	q.push([]byte("k"), item{bytes: 1})
-	q.push([]byte("k"), item{bytes: 1})
-	r, _ := q.next(0)
-	r.lane.backoff = &gax.Backoff{}
-	q.failed(r, 1)
-	if r, _ = q.next(1); r.lane.backoff == nil {
-		t.Error("a failed attempt's back-off is forgotten")
+// What a caller's back-off counts is the failures in a row; an answer that
+// doesn't count is none.
+func TestQueueCountsFailures(t *testing.T) {
+	q := New[int](Limits{Requests: 1, RequestMessages: 1, RequestBytes: 10})
+	q.Push([]byte("k"), 1, 1)
+	q.Push([]byte("k"), 1, 2)
+	r, _ := q.Next(0)
+	q.Failed(r, 1)
+	r, _ = q.Next(1)
+	q.Again(r, 1)
+	if r, _ = q.Next(1); r.Failures != 1 {
+		t.Errorf("%d failures after one", r.Failures)
 	}
-	q.done(r, 2)
-	if r, ok := q.next(2); !ok || r.lane.backoff != nil {
-		t.Error("the back-off outlives the failures")
+	q.Done(r, 2)
+	if r, ok := q.Next(2); !ok || r.Failures != 0 {
+		t.Error("failures outlive the request that went through")
+	}
+}
+
+func TestQueueClear(t *testing.T) {
+	q := New[int](Limits{Requests: 2, RequestMessages: 1, RequestBytes: 10})
+	for _, key := range []string{"a", "b", "c"} {
+		q.Push([]byte(key), 1, 1)
+	}
+	q.Next(0)
+	r, _ := q.Next(0)
+	q.Failed(r, 1)
+	q.Clear()
+	if q.Keys() != 0 || q.Messages() != 0 || q.Bytes() != 0 || q.InFlight() != 0 || q.Retrying() != 0 || q.Sendable(9) {
+		t.Errorf("something is left: %+v", q)
+	}
+	q.Push([]byte("d"), 1, 1)
+	if r, ok := q.Next(0); !ok || r.Key != "d" {
+		t.Error("it can't be used any more")
 	}
 }

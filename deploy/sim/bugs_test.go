@@ -1,0 +1,109 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"cdc/schema"
+	"cdc/sink/pull"
+)
+
+// bugs are mistakes planted by replacing one decision, and the checkers that may
+// find them first.
+var bugs = []struct {
+	name     string
+	plant    func(*decisions)
+	checkers []string
+}{
+	{"confirm early: what was received counts as accepted", func(d *decisions) {
+		d.confirmable = func(p *publisher) schema.LSN { return max(p.window.Confirmable(), p.ended) }
+	}, []string{"confirmed"}},
+	{"ack early: when the append is sent", func(d *decisions) {
+		d.sent = func(s *sink, b *batch) { s.written(b) }
+	}, []string{"ack"}},
+	{"trust arrival order", func(d *decisions) {
+		d.position = func(_ *change, arrival int) position { return position{CommitLSN: schema.LSN(arrival)} }
+	}, []string{"convergence"}},
+	{"keepalive while something is in flight", func(d *decisions) {
+		d.confirmable = func(p *publisher) schema.LSN { return max(p.window.Confirmable(), p.keepalive) }
+	}, []string{"confirmed"}},
+	{"two requests of a key in flight", func(d *decisions) {
+		d.lane = func(c *change) string { return c.ordering + string('0'+rune(c.bytes%2)) }
+	}, []string{"in flight", "order"}},
+	{"a failed request is skipped", func(d *decisions) {
+		d.failed = func(w *world, p *publisher, r request) { w.accept(p, r) }
+	}, []string{"order", "confirmed"}},
+	{"checkpoint after the status", func(d *decisions) {
+		d.status = func(p *publisher) schema.LSN {
+			if p.stage == vouched {
+				return p.taken
+			}
+			return p.durable
+		}
+	}, []string{"checkpoint"}},
+	{"nobody vouches", func(d *decisions) {
+		d.vouch = func(*world, *publisher) bool { return true }
+	}, []string{"confirmed"}},
+	{"an answer counts though the gate was shut", func(d *decisions) {
+		d.counts = func(*publisher, request) bool { return true }
+		d.vouch = func(_ *world, p *publisher) bool { return !p.broken }
+	}, []string{"confirmed", "order"}},
+	{"the gate opens again in the same process", func(d *decisions) {
+		d.repaired = func(_ *world, p *publisher) { p.queue.Open(true) }
+	}, []string{"order"}},
+	{"the window has no limit", func(d *decisions) {
+		d.full = func(*publisher) bool { return false }
+	}, []string{"window"}},
+	{"the window is always full", func(d *decisions) {
+		d.full = func(*publisher) bool { return true }
+	}, []string{"stuck"}},
+	{"an ack without an answer counts", func(d *decisions) {
+		d.ackFailed = func(w *world, s *sink, taken []*pull.Delivery) { w.acked(s, taken) }
+	}, []string{"ack order"}},
+	{"a message is given back alone", func(d *decisions) {
+		d.giveBack = giveBackAlone
+	}, []string{"give back"}},
+}
+
+// giveBackAlone keeps the later messages of the key.
+func giveBackAlone(s *sink, x *received) []*pull.Delivery {
+	back := s.order.GiveBack(&x.Delivery)
+	if len(back) == 0 {
+		return nil
+	}
+	for _, d := range back[1:] {
+		kept := *s.all[d]
+		delete(s.all, d)
+		kept.Delivery = pull.Delivery{}
+		m := kept.message
+		s.order.Received(&kept.Delivery, m.key.name, m.id(), kept.id, m.published)
+		s.all[&kept.Delivery], m.at = &kept, &kept
+	}
+	return back[:1]
+}
+
+// TestFindsPlantedBugs: every checker finds what it is for.
+func TestFindsPlantedBugs(t *testing.T) {
+	const seeds = 1000
+	for _, bug := range bugs {
+		t.Run(bug.name, func(t *testing.T) {
+			var found *world
+			seed := uint64(1)
+			for ; found == nil && seed <= seeds; seed++ {
+				w := newWorld(seed, bug.plant)
+				if w.run(); w.finding != "" {
+					found = w
+				}
+			}
+			if found == nil {
+				t.Fatalf("not found with %d seeds", seeds)
+			}
+			t.Logf("found after %d seeds, at step %d: %s", found.seed, found.step, found.finding)
+			checker, _, _ := strings.Cut(found.finding, ":")
+			if !slices.Contains(bug.checkers, checker) {
+				t.Errorf("%s found it, want one of %q", checker, bug.checkers)
+			}
+		})
+	}
+}

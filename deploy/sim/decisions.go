@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"cdc/schema"
+	"cdc/sink/pull"
+)
+
+// decisions are those points at which the product decides, apart from its
+// machines' own rules. A test plants a bug by replacing one.
+type decisions struct {
+	confirmable func(*publisher) schema.LSN   // what goes to the checkpoint
+	vouch       func(*world, *publisher) bool // what was accepted counts
+	status      func(*publisher) schema.LSN   // what the source is told
+	full        func(*publisher) bool         // the next change has to wait
+	lane        func(*change) string          // whose queue a change goes to
+	counts      func(*publisher, request) bool
+	failed      func(*world, *publisher, request)
+	repaired    func(*world, *publisher) // the topic is in order again
+
+	position  func(c *change, arrival int) position // what BigQuery compares
+	sent      func(*sink, *batch)                   // an append was sent
+	ackFailed func(*world, *sink, []*pull.Delivery)
+	giveBack  func(*sink, *received) []*pull.Delivery
+}
+
+// honest returns the product's decisions.
+func honest() decisions {
+	return decisions{
+		confirmable: func(p *publisher) schema.LSN { return p.window.Confirmable() },
+		vouch: func(w *world, p *publisher) bool {
+			w.look()
+			return !p.broken
+		},
+		status: func(p *publisher) schema.LSN { return p.durable },
+		full:   func(p *publisher) bool { return p.window.Full() },
+		lane:   func(c *change) string { return c.ordering },
+		counts: func(p *publisher, r request) bool { return p.queue.Counts(r) },
+		failed: func(w *world, p *publisher, r request) {
+			p.queue.Failed(r, w.now+time.Duration(w.r.IntN(30))*time.Millisecond)
+		},
+		repaired: func(w *world, _ *publisher) { w.publisherEnds() },
+
+		position:  func(c *change, _ int) position { return c.Position },
+		sent:      func(*sink, *batch) {},
+		ackFailed: func(_ *world, s *sink, taken []*pull.Delivery) { s.order.Failed(taken) },
+		giveBack:  func(s *sink, x *received) []*pull.Delivery { return s.order.GiveBack(&x.Delivery) },
+	}
+}
