@@ -16,6 +16,7 @@ func TestModelFindsPlantedBugs(t *testing.T) {
 		"an out-of-order ack is dropped for deferred or the other way round": func(s *settings) { s.onAck = 1 - s.onAck },
 		"keys of an ended stream are released":                               func(s *settings) { s.onEnd = KeyReleased },
 		"keys of an ended stream are held":                                   func(s *settings) { s.onEnd = KeyHeld },
+		"a key moves to another stream too early":                            func(s *settings) { s.forgetsOwner = true },
 		"order isn't kept":                                                   func(s *settings) { s.ordered = false },
 		"dead letters one failure too late":                                  func(s *settings) { s.maxAttempts += min(s.maxAttempts, 1) },
 		"dead letters are never removed":                                     func(s *settings) { s.copies += 1_000 },

@@ -24,6 +24,7 @@ type settings struct {
 	attemptOff    bool // delivery_attempt counts every delivery
 	forgetsHeld   bool // a hold ends with the first message
 	failsTogether bool // messages that are dragged along fail too
+	forgetsOwner  bool // a key moves though messages of it are outstanding
 }
 
 // model is the plain truth that the backlog is compared with: for each key all
@@ -34,6 +35,7 @@ type model struct {
 	keys     map[string][]*truth
 	log      []*truth
 	live     map[ackID]*truth
+	bound    map[string]*consumer // who had a key's last delivery
 	dead     []deadLetter
 }
 
@@ -99,14 +101,25 @@ func (m *model) inOrder(c *consumer, t *truth, earlier []*truth) error {
 		switch {
 		case before.state == waiting:
 			return fmt.Errorf("message %d delivered before %d", t.m.id, before.m.id)
-		case before.state != leased || before.owner == c:
-		case !before.owner.ended:
-			return fmt.Errorf("message %d delivered to another stream than %d", t.m.id, before.m.id)
-		case m.onEnd == KeyHeld:
+		case before.state == leased && before.owner != c && before.owner.ended && m.onEnd == KeyHeld:
 			return fmt.Errorf("message %d delivered though its key is held", t.m.id)
 		}
 	}
+	if owner := m.owner(t.m.key); owner != nil && owner != c {
+		return fmt.Errorf("message %d delivered to another stream than those before it", t.m.id)
+	}
+	m.bound[t.m.key] = c
 	return nil
+}
+
+// owner is the open stream that a key is bound to: the one that had its last
+// delivery, while anything of the key is outstanding on any stream.
+func (m *model) owner(key string) *consumer {
+	c := m.bound[key]
+	if c == nil || c.ended || !slices.ContainsFunc(m.keys[key], func(t *truth) bool { return t.state == leased || t.state == acked }) {
+		return nil
+	}
+	return c
 }
 
 func (m *model) ack(ids []ackID) {
@@ -278,15 +291,10 @@ func (m *model) stuck(streams []*consumer) error {
 		if holding && !m.alone(key) {
 			continue
 		}
-		var owner *consumer
-		held := false
+		owner, held := m.owner(key), false
 		for _, t := range list {
-			if t.state == leased && !m.alone(key) {
-				if !t.owner.ended {
-					owner = t.owner
-				} else if m.onEnd == KeyHeld {
-					held = true
-				}
+			if t.state == leased && t.owner.ended && m.onEnd == KeyHeld && !m.alone(key) {
+				held = true
 			}
 			if t.state == waiting && !held && (owner == nil && room || owner != nil && owner.hasRoom()) {
 				return fmt.Errorf("message %d of key %q is stuck", t.m.id, key)

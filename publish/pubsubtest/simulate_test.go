@@ -33,7 +33,7 @@ func simulate(seed uint64, plant func(*settings)) error {
 	}
 	s := &simulation{
 		rng: rng, planted: set, now: 1e9, times: map[*message]int32{},
-		m: &model{settings: set, forwards: true, keys: map[string][]*truth{}, live: map[ackID]*truth{}},
+		m: &model{settings: set, forwards: true, keys: map[string][]*truth{}, live: map[ackID]*truth{}, bound: map[string]*consumer{}},
 	}
 	plant(&s.planted)
 	s.b = newBacklog(s.planted.ordered, &Counters{})
@@ -81,6 +81,11 @@ func (s *simulation) step() error {
 		}
 		if err := s.m.stuck(s.streams); err != nil {
 			return err
+		}
+	}
+	for _, k := range s.b.keys {
+		if s.planted.forgetsOwner && k.list == nil {
+			k.owner = nil
 		}
 	}
 	return s.m.agree(s.b, s.streams)
