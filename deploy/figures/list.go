@@ -14,7 +14,7 @@ type figure struct {
 var figures = []figure{
 	{"pubsubtest-publish", "./publish/pubsubtest", "BenchmarkPublishOrdered", "msg/s", "1/s", "200000"},
 	{"pubsubtest-deliver", "./publish/pubsubtest", "BenchmarkDeliverOrdered", "msg/s", "1/s", "200000"},
-	{"bigquerytest-rows", "./sink/bigquerytest", "BenchmarkAppend", "rows/s", "1/s", "300000"},
+	{"bigquerytest-rows", "./sink/bigquerytest", "BenchmarkApplied/rows=1000", "rows/s", "1/s", "300000"},
 }
 
 func names(list []figure) []string {

@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 // asMain makes the test's executable be the command.

@@ -20,13 +20,13 @@ const (
 	benchMessage = 200 // bytes of data
 )
 
-// benchRequests are publish requests of batch messages under one of n keys each, as bytes.
-func benchRequests(tb testing.TB, n, batch int) [][]byte {
+// benchRequests are publish requests of 100 messages under one of n keys each, as bytes.
+func benchRequests(tb testing.TB, n int) [][]byte {
 	tb.Helper()
 	out := make([][]byte, n)
 	for i := range out {
 		req := &pubsubpb.PublishRequest{Topic: testTopic}
-		for range batch {
+		for range benchBatch {
 			req.Messages = append(req.Messages, &pubsubpb.PubsubMessage{
 				Data: make([]byte, benchMessage), OrderingKey: fmt.Sprintf("public.orders|%d", i),
 			})
@@ -86,7 +86,7 @@ func publishMany(tb testing.TB, conns []*grpc.ClientConn, reqs [][]byte, n int) 
 func BenchmarkPublishOrdered(b *testing.B) {
 	r := newRig(b, Config{})
 	conns := dialMany(b, r)
-	reqs := benchRequests(b, benchKeys, benchBatch)
+	reqs := benchRequests(b, benchKeys)
 	b.SetBytes(int64(len(reqs[0])))
 	b.ResetTimer()
 	publishMany(b, conns, reqs, b.N)
@@ -103,11 +103,11 @@ func BenchmarkPublishOrdered(b *testing.B) {
 func BenchmarkDeliverOrdered(b *testing.B) {
 	r := newRig(b, Config{})
 	conns := dialMany(b, r)
-	reqs := benchRequests(b, benchKeys, benchBatch)
+	reqs := benchRequests(b, benchKeys)
 	publishMany(b, conns, reqs, b.N)
 	b.SetBytes(int64(len(reqs[0])))
 	b.ResetTimer()
-	drain(b, r, conns, b.N*benchBatch)
+	drain(b, conns, b.N*benchBatch)
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "msg/s")
 	if c := r.Counters(); c.Acks != int64(b.N)*benchBatch || c.Redelivered != 0 || c.AcksOutOfOrder != 0 {
@@ -121,7 +121,7 @@ func BenchmarkDeliverOrdered(b *testing.B) {
 }
 
 // drain pulls n messages on a stream of each connection and acks them, by bytes.
-func drain(tb testing.TB, r *rig, conns []*grpc.ClientConn, n int) {
+func drain(tb testing.TB, conns []*grpc.ClientConn, n int) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	defer cancel()

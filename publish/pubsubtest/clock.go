@@ -62,7 +62,7 @@ func (s *Server) expire() (late []later) {
 	now := s.now()
 	for _, t := range s.topics {
 		t.dropOld(now)
-		t.rates.forget(now, len(t.rates.keys))
+		t.rates.sweep(now)
 	}
 	for _, sub := range s.subs {
 		sub.backlog.expire(now)
@@ -94,6 +94,7 @@ func (s *Server) nextDue() int64 {
 	}
 	for _, t := range s.topics {
 		earlier(t.oldestEnd())
+		earlier(t.rates.sweepAt)
 	}
 	for _, l := range s.laters {
 		earlier(l.at)

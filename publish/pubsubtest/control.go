@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 // ControlAddr is the host and port of the control endpoint, or "" without one.

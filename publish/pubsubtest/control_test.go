@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 // ask asks the control endpoint and checks the status; the answer comes without

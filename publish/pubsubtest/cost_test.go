@@ -30,16 +30,16 @@ func checkDrained(tb testing.TB, keys int) leftover {
 	r := newRig(tb, Config{}, func(s *pubsubpb.Subscription) { s.ExpirationPolicy = &pubsubpb.ExpirationPolicy{} })
 	conns := dialMany(tb, r)
 	r.publishKeys(tb, 1_000) // connections and buffers are there already
-	drain(tb, r, conns, 1_000)
+	drain(tb, conns, 1_000)
 	r.settle(tb)
 	goroutines, heap := runtime.NumGoroutine(), heapInUse()
 	r.publishKeys(tb, keys)
 	if n := r.Backlog(testSub); n != keys {
 		tb.Fatalf("backlog %d, want %d", n, keys)
 	}
-	drain(tb, r, conns, keys)
+	drain(tb, conns, keys)
 	r.settle(tb)
-	r.Advance(time.Second) // the rate of the last keys is paid for
+	r.Advance(time.Second) // the keys' rates are swept
 	left := leftover{goroutines: runtime.NumGoroutine() - goroutines, heapPerKey: (heapInUse() - heap) / float64(keys)}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,6 @@
 package pubsubtest
 
 import (
-	"runtime"
 	"testing"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
@@ -65,32 +64,4 @@ func TestCounters(t *testing.T) {
 func (r *rig) invokeRaw(t *testing.T, data []byte) error {
 	t.Helper()
 	return publishBytes(t.Context(), r.conn, data)
-}
-
-// TestDrainedServerKeepsNothing: of many keys that were published and acked
-// nothing is left: no goroutine, no map entry, nothing for the timer.
-func TestDrainedServerKeepsNothing(t *testing.T) {
-	r := newRig(t, Config{})
-	conns := dialMany(t, r)
-	const keys = 20_000
-	goroutines := 0
-	for range 2 { // the first round opens the connections
-		reqs := benchRequests(t, keys, 1)
-		publishMany(t, conns, reqs, keys)
-		drain(t, r, conns, keys)
-		waitFor(t, "the streams to be closed", func() bool { return r.Counters().StreamsOpen == 0 })
-		if goroutines == 0 {
-			goroutines = runtime.NumGoroutine()
-		}
-	}
-	waitFor(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines+5 })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	b := r.subs[testSub].backlog
-	if n := len(r.topics[testTopic].rates.keys); n > 100 || len(b.keys) != 0 || b.leases.count != 0 || len(r.laters) != 0 {
-		t.Errorf("left: %d rates, %d keys, %d leases, %d late answers", n, len(b.keys), b.leases.count, len(r.laters))
-	}
-	if r.count.Acks != 2*keys || r.count.Throttled != 0 {
-		t.Errorf("%d acks, %d throttled", r.count.Acks, r.count.Throttled)
-	}
 }

@@ -55,6 +55,7 @@ var faultNames = map[FaultKind]string{
 	EndStream:       "end_stream",
 	ResetConnection: "reset_connection",
 	Duplicate:       "duplicate",
+	HoldOthers:      "hold_others",
 }
 
 // Fault is queued with Inject and used up by the calls that it hits.

@@ -42,10 +42,12 @@ const (
 
 // keyRates knows the ordering keys of a topic that are ahead of their rate, with
 // the time at which each is paid for. A key is forgotten once that time has
-// come, so one below the rate costs an entry for a microsecond a byte.
+// come, at the latest a second later: one below the rate costs an entry for a
+// microsecond a byte, and an idle one nothing.
 type keyRates struct {
 	keys        map[string]*keyRate
 	first, last *keyRate // in the order of their first request
+	sweepAt     int64    // when the timer looks for keys that are paid for, ns; 0: there are none
 }
 
 type keyRate struct {
@@ -67,18 +69,18 @@ func (r *keyRates) charge(key string, bytes int, now int64) {
 	cost := int64(bytes) * nanosecondsPerByte
 	k := r.keys[key]
 	if k == nil {
-		r.add(&keyRate{key: key, paid: now + cost})
+		if r.keys == nil {
+			r.keys = map[string]*keyRate{}
+		}
+		if r.sweepAt == 0 {
+			r.sweepAt = now + sweepEvery
+		}
+		k = &keyRate{key: key, paid: now + cost}
+		r.keys[key] = k
+		r.push(k)
 		return
 	}
 	k.paid = max(k.paid, now) + cost
-}
-
-func (r *keyRates) add(k *keyRate) {
-	if r.keys == nil {
-		r.keys = map[string]*keyRate{}
-	}
-	r.keys[k.key] = k
-	r.push(k)
 }
 
 func (r *keyRates) push(k *keyRate) {
@@ -107,8 +109,24 @@ func (r *keyRates) forget(now int64, atMost int) {
 	}
 }
 
-// forgetPerRequest is more than the one entry that a request adds.
-const forgetPerRequest = 4
+// sweep forgets all keys that are paid for, also when no request comes any more.
+func (r *keyRates) sweep(now int64) {
+	if r.sweepAt == 0 || r.sweepAt > now {
+		return
+	}
+	r.forget(now, len(r.keys))
+	r.sweepAt = 0
+	if r.first != nil {
+		r.sweepAt = now + sweepEvery
+	}
+}
+
+const (
+	// forgetPerRequest is more than the one entry that a request adds.
+	forgetPerRequest = 4
+	// sweepEvery keeps the timer from waking for each request.
+	sweepEvery = int64(time.Second)
+)
 
 // checkRate applies the rate of an ordering key to a request that may else be
 // stored. It returns when the request may be answered, 0 meaning at once. The
@@ -133,6 +151,7 @@ func (s *Server) checkRate(t *topic, req *publishRequest) (answerAt int64, err e
 		bytes += len(req.messages[i].body)
 	}
 	t.rates.charge(string(key), bytes, now)
+	s.arm(t.rates.sweepAt)
 	return answerAt, nil
 }
 

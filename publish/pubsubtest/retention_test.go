@@ -65,7 +65,7 @@ func TestRetentionEndsDuringBackOff(t *testing.T) {
 
 // A timer of the server ends a retention, not only Advance or a call.
 func TestRetentionIsArmed(t *testing.T) {
-	r := newRig(t, Config{}, keptFor(time.Hour))
+	r := newRig(t, Config{KeyRate: KeyRateOff}, keptFor(time.Hour))
 	r.send(t, "k", "a0")
 	if d := r.nextDueIn(); d > time.Hour || d < 59*time.Minute {
 		t.Errorf("the next timer is due in %s", d)

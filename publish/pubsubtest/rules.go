@@ -100,7 +100,7 @@ var Rules = []Rule{
 	{RuleNotImplemented, "(this stand-in)", "What this stand-in doesn't do (snapshots, exactly once, push, export, transforms, schemas) is refused with UNIMPLEMENTED, never passed over.", "TestRuleNotImplemented"},
 
 	{"no-subscription", pageReference + "#google.pubsub.v1.DeadLetterPolicy", "What is published to a topic without a subscription is accepted and lost, unless the topic has a retention; a later subscription never gets it by itself.", "TestNoSubscriptionVanishes"},
-	{"filter", pageFilter, "Only messages that match a subscription's filter are delivered; the service acks the others.", "TestFilter"},
+	{"filter", pageFilter, "Only messages that match a subscription's filter are delivered, after a seek too; the service acks the others.", "TestFilter"},
 	{"key-rate-delay", "https://cloud.google.com/pubsub/quotas", "With Config.KeyRate delayed, a request over its key's 1 MB/s is stored at once, so in order, and answered when the key's bytes are paid for.", "TestKeyRateDelayed"},
 	{"server-fields", pageReference + "#google.pubsub.v1.PubsubMessage", "message_id (unique in the topic) and publish_time are set by the server, whatever the publisher put there.", "TestServerFields"},
 	{"defaults", pageReference + "#google.pubsub.v1.Subscription", "Without other settings: ack deadline 10 s, retention 7 days, expiration 31 days, no dead letters, no back-off; a policy without ttl never expires.", "TestSubscriptionDefaults"},

@@ -15,7 +15,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/keepalive"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 const (

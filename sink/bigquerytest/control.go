@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 // ControlAddr is the host and port of the control endpoint, or "" without one.

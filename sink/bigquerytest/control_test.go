@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"cdc/internal/control"
+	"cdc/deploy/local/control"
 )
 
 // ask asks the control endpoint and checks the status; the answer comes without

@@ -51,6 +51,7 @@ const (
 	ruleKeyTwice        = "one-primary-key"
 	ruleDescription     = "description-length"
 	ruleRenameStreaming = "rename-table"
+	ruleKeyFixed        = "key-fixed"
 	ruleDML             = "dml-on-cdc"
 	ruleViewQuery       = "view-query"
 	ruleViewKind        = "view-read-only"

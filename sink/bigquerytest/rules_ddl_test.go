@@ -48,7 +48,6 @@ func TestRuleSetDataType(t *testing.T) {
 		refusedSQL(t, s, svc, "ALTER TABLE d.t ALTER COLUMN "+column, 400, "invalidQuery", want)
 	}
 	refusedSQL(t, s, svc, "ALTER TABLE d.t ALTER COLUMN i SET DATA TYPE ARRAY<NUMERIC>", 400, "invalidQuery", "Column `i` cannot change mode via SET DATA TYPE.")
-	refusedSQL(t, s, svc, "ALTER TABLE d.t ALTER COLUMN id SET DATA TYPE NUMERIC", 501, "notImplemented", "key column")
 	done(t, s, svc, "ALTER TABLE d.t ALTER COLUMN n SET DATA TYPE NUMERIC(12, 8)", "ALTER TABLE d.t ALTER COLUMN n SET DATA TYPE BIGNUMERIC",
 		"ALTER TABLE d.t ALTER COLUMN s SET DATA TYPE STRING(7)", "ALTER TABLE d.t ALTER COLUMN s SET DATA TYPE STRING", "ALTER TABLE d.t ALTER COLUMN r SET DATA TYPE ARRAY<NUMERIC>")
 	done(t, s, svc, "ALTER TABLE d.t ALTER COLUMN i SET DATA TYPE FLOAT64")
@@ -106,18 +105,27 @@ func TestRuleDescription(t *testing.T) {
 
 func TestRuleRenameTable(t *testing.T) {
 	s, svc := people(t, Config{})
-	done(t, s, svc, "CREATE TABLE d.other (a INT64)")
-	refusedSQL(t, s, svc, "ALTER TABLE d.users RENAME TO people", 400, "invalidQuery", "data was streamed into it lately")
+	done(t, s, svc, "CREATE TABLE d.other (a INT64)", "CREATE TABLE d.log (a INT64)")
+	openStream(t, s).stored(appendRequest("projects/p/datasets/d/tables/log/streams/_default", descriptor(field{name: "a", typ: protoInt64}), wire(1), wire(2)))
+	refusedSQL(t, s, svc, "ALTER TABLE d.log RENAME TO record", 400, "invalidQuery", "data was streamed into it lately")
 	s.Advance(renameQuiet - time.Minute)
-	refusedSQL(t, s, svc, "ALTER TABLE d.users RENAME TO people", 400, "invalidQuery", "data was streamed into it lately")
+	refusedSQL(t, s, svc, "ALTER TABLE d.log RENAME TO record", 400, "invalidQuery", "data was streamed into it lately")
 	s.Advance(time.Minute)
-	refusedSQL(t, s, svc, "ALTER TABLE d.users RENAME TO other", 409, "duplicate", "Already Exists: Table p:d.other")
-	refusedSQL(t, s, svc, "ALTER TABLE d.users RENAME TO `a/b`", 400, "invalid", "Invalid table ID")
-	done(t, s, svc, "ALTER TABLE d.users RENAME TO people", "ALTER TABLE IF EXISTS d.users RENAME TO people")
-	wantREST(t, exec(t, svc, "SELECT * FROM d.users"), 404, "notFound", "Table p:d.users")
-	if got := answers(t, svc, "SELECT name FROM d.people ORDER BY id"); got != "[ann] [bob] [<nil>]" {
+	refusedSQL(t, s, svc, "ALTER TABLE d.log RENAME TO other", 409, "duplicate", "Already Exists: Table p:d.other")
+	refusedSQL(t, s, svc, "ALTER TABLE d.log RENAME TO `a/b`", 400, "invalid", "Invalid table ID")
+	done(t, s, svc, "ALTER TABLE d.log RENAME TO record", "ALTER TABLE IF EXISTS d.log RENAME TO record")
+	wantREST(t, exec(t, svc, "SELECT * FROM d.log"), 404, "notFound", "Table p:d.log")
+	if got := answers(t, svc, "SELECT a FROM d.record ORDER BY a"); got != "[1] [2]" {
 		t.Fatal(got)
 	}
+}
+
+func TestRuleKeyFixed(t *testing.T) {
+	s, svc := people(t, Config{})
+	s.Advance(renameQuiet)
+	refusedSQL(t, s, svc, "ALTER TABLE d.users RENAME TO people", 400, "invalidQuery", "has a primary key: it can't be renamed")
+	refusedSQL(t, s, svc, "ALTER TABLE d.users ALTER COLUMN id SET DATA TYPE NUMERIC", 400, "invalidQuery", "Column `id` is of the primary key")
+	done(t, s, svc, "CREATE TABLE d.plain (id INT64)", "ALTER TABLE d.plain ALTER COLUMN id SET DATA TYPE NUMERIC", "ALTER TABLE d.plain RENAME TO other")
 }
 
 func TestRuleDML(t *testing.T) {

@@ -123,7 +123,7 @@ func (t *table) retyped(s *shape, c *column, a alterAction) (*column, *restError
 		return nil, sqlInvalid(ruleRetype, "ALTER TABLE ALTER COLUMN SET DATA TYPE requires that the existing column type ("+c.typeText()+") is assignable to the new type ("+next.typeText()+")")
 	}
 	if slices.ContainsFunc(s.keys, func(k string) bool { return strings.EqualFold(k, c.name) }) && c.kind != next.kind {
-		return nil, restUnhandled("changing the type of a key column isn't built (column " + c.name + ")")
+		return nil, sqlInvalid(ruleKeyFixed, "Column `"+c.name+"` is of the primary key: its type can't be changed")
 	}
 	next.retyped = c.retyped || c.kind != next.kind
 	return next, nil

@@ -189,11 +189,13 @@ func (s *Server) rename(t *table, name string) *restError {
 	now := s.clock.now()
 	t.mu.Lock()
 	e := t.spend(now)
-	quiet := now.Sub(t.streamed) >= renameQuiet
+	quiet, keyed := now.Sub(t.streamed) >= renameQuiet, len(t.schema().keys) > 0
 	t.mu.Unlock()
 	switch {
 	case e != nil:
 		return e
+	case keyed:
+		return sqlInvalid(ruleKeyFixed, "Table "+t.id()+" has a primary key: it can't be renamed")
 	case !quiet:
 		return sqlInvalid(ruleRenameStreaming, "Table "+t.id()+" can't be renamed: data was streamed into it lately")
 	}

@@ -117,7 +117,7 @@ func TestDifferencesAreOfCases(t *testing.T) {
 	for _, d := range all {
 		i := slices.IndexFunc(cases(), func(c testCase) bool { return c.id == d.Case })
 		switch {
-		case !slices.Contains([]string{standIn, "pstest", "emulator"}, d.Server):
+		case !slices.Contains([]string{standIn, "pstest", "emulator", "service"}, d.Server):
 			t.Errorf("%s: unknown server %q", d.Case, d.Server)
 		case i < 0:
 			t.Errorf("%s: there is no such case", d.Case)

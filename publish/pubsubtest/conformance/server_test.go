@@ -14,6 +14,7 @@ import (
 
 	"cloud.google.com/go/pubsub/v2/pstest"
 	"google.golang.org/api/option"
+	gtransport "google.golang.org/api/transport/grpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -88,7 +89,8 @@ func startPstest() (*server, func()) {
 
 // serviceTarget is Google's service, with application default credentials.
 func serviceTarget() target {
-	return target{name: "service", tries: tries, begin: func(*testing.T) startServer {
+	return target{name: "service", tries: tries, begin: func(t *testing.T) startServer {
+		t.Helper()
 		srv := server{
 			project: *projectFlag, prefix: "cdc-conformance-" + strings.ToLower(rand.Text()[:8]) + "-",
 			options: []option.ClientOption{option.WithTelemetryDisabled(), option.WithScopes("https://www.googleapis.com/auth/pubsub")},
@@ -98,6 +100,11 @@ func serviceTarget() target {
 		if *endpointFlag != "" {
 			srv.options = append(srv.options, option.WithEndpoint(*endpointFlag))
 		}
+		conn, err := gtransport.Dial(t.Context(), srv.options...)
+		if err != nil {
+			t.Fatalf("connect to Pub/Sub: %v; set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login", err)
+		}
+		_ = conn.Close() // each case has its own
 		fmt.Printf("conformance: project %s, names begin with %s\n", srv.project, srv.prefix)
 		return func() (*server, func()) { return &srv, func() {} }
 	}}

@@ -101,9 +101,9 @@ var limitCases = []Case{
 		}
 		return nil
 	}},
-	{ID: "cdc/no-delete", Section: "limitations", Says: "DELETE isn't supported.", StandIn: noDML, Run: refusedSQL("DELETE FROM employees WHERE id = 1")},
-	{ID: "cdc/no-update", Section: "limitations", Says: "UPDATE isn't supported.", StandIn: noDML, Run: refusedSQL("UPDATE employees SET name = 'x' WHERE id = 1")},
-	{ID: "cdc/no-merge", Section: "limitations", Says: "MERGE isn't supported.", StandIn: noDML, Run: refusedSQL("MERGE employees t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")},
+	{ID: "cdc/no-delete", Section: "limitations", Says: "DELETE isn't supported.", Run: refusedSQL("DELETE FROM employees WHERE id = 1")},
+	{ID: "cdc/no-update", Section: "limitations", Says: "UPDATE isn't supported.", Run: refusedSQL("UPDATE employees SET name = 'x' WHERE id = 1")},
+	{ID: "cdc/no-merge", Section: "limitations", Says: "MERGE isn't supported.", Run: refusedSQL("MERGE employees t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")},
 	{ID: "cdc/no-wildcard", Section: "limitations", Says: "Wildcard tables can't be queried.", StandIn: "The stand-in takes the wildcard for a table's name and doesn't find it.", Run: func(e *env) error {
 		if err := e.active(); err != nil {
 			return err
