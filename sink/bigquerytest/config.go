@@ -87,8 +87,8 @@ type Config struct {
 	// the documentation doesn't say which of them the Storage Write API does.
 	ExactJSON bool
 
-	// Denied are permissions that nobody has here: REST calls and statements
-	// that need one are refused, and tables.testIamPermissions leaves it out.
+	// Denied are permissions that nobody has here: what needs one is refused, and
+	// tables.testIamPermissions leaves it out.
 	Denied []string
 
 	// Record keeps one Applied for each stored row (about 100 bytes a row).

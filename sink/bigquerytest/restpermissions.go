@@ -74,6 +74,18 @@ func (s *Server) mayQuery(t *table) *restError {
 	return accessDenied(onTable(t.project, t.dataset, t.name), "User does not have permission to query table "+t.id()+", or perhaps it does not exist.")
 }
 
+// mayStream is may for the Storage Write API.
+//
+// https://docs.cloud.google.com/bigquery/docs/write-api#required_permissions
+func (s *Server) mayStream() *appendError {
+	if !slices.Contains(s.config.Denied, "bigquery.tables.updateData") {
+		return nil
+	}
+	e := (&Fault{Kind: FaultPermission}).refusal()
+	e.rule = ruleDenied
+	return e
+}
+
 func accessDenied(r resource, text string) *restError {
 	return &restError{http.StatusForbidden, "accessDenied", "Access Denied: " + r.kind + " " + r.name + ": " + text, ruleDenied}
 }

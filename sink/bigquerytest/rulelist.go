@@ -49,7 +49,7 @@ var Rules = []Rule{
 	{"test-permissions", rest + "tables/testIamPermissions", "tables.testIamPermissions answers with those that are held, and with none for a table that doesn't exist.", "TestRuleTestPermissions"},
 	{"dry-run", docs + "running-queries#dry-run", "A dry run does nothing, checks what the run would check and says how many bytes it would process: all of the table if it merges.", "TestRuleDryRun"},
 	{"table-size", rest + "tables#Table", "tables.get has numRows and numBytes of what was applied; numBytes are logical ones.", "TestRuleTableSize"},
-	{"qualify", sql + "query-syntax#qualify_clause", "QUALIFY needs a window function; it is evaluated after GROUP BY and HAVING.", "TestRuleQualify"},
+	{ruleQualify, sql + "query-syntax#qualify_clause", "QUALIFY needs a window function; it is evaluated after GROUP BY and HAVING.", "TestRuleQualify"},
 	{"apply-jobs", cdc + "#recommended-max-staleness", "INFORMATION_SCHEMA.JOBS of the region shows background applies as jobs with cdc_background in their ids.", "TestRuleApplyJobs"},
 	{ruleStaleness, sql + "data-definition-language#table_option_list", "max_staleness is an INTERVAL; here one with a fixed length.", "TestRuleMaxStaleness"},
 	{"staleness-rest", "https://github.com/googleapis/google-cloud-go/pull/10066", "Reported: tables.insert and tables.patch take max_staleness without an error and don't set it; DDL does. (Config.RESTMaxStaleness: they set it.)", "TestRuleStalenessREST"},

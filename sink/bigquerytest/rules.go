@@ -59,6 +59,7 @@ const (
 	ruleViewNesting     = "view-nesting"
 	ruleDatasetQuota    = "dataset-quota"
 	ruleInsertQuota     = "insert-quota"
+	ruleQualify         = "qualify"
 	ruleDenied          = "permissions"
 	ruleStaleness       = "max-staleness"
 	ruleUnhandled       = "unhandled"

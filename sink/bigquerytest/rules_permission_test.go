@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"testing"
 
+	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	bq "google.golang.org/api/bigquery/v2"
 	"google.golang.org/api/googleapi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 func TestRulePermissions(t *testing.T) {
@@ -78,6 +81,17 @@ func TestRulePermissions(t *testing.T) {
 			t.Fatal(e)
 		}
 		wantREST(t, c.call(svc), 403, "accessDenied", want)
+	}
+}
+
+func TestStreamWithoutPermission(t *testing.T) {
+	s := startServer(t, Config{Denied: []string{"bigquery.tables.updateData"}})
+	users(t, s, restClient(t, s))
+	const text = "Permission 'TABLES_UPDATE_DATA' denied on resource (or it may not exist)."
+	wantAppend(t, openStream(t, s).ask(up(usersDescriptor, wire(1, "a", "UPSERT", "1"))), codes.PermissionDenied, text, 0)
+	_, err := storagepb.NewBigQueryWriteClient(dial(t, s)).GetWriteStream(t.Context(), &storagepb.GetWriteStreamRequest{Name: usersStream})
+	if status.Code(err) != codes.PermissionDenied || len(s.Rows(project, "d", "users")) != 0 {
+		t.Fatal(err)
 	}
 }
 

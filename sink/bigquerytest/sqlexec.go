@@ -273,7 +273,7 @@ func (c *compiler) groupBy(st *selectStatement) *restError {
 func (c *compiler) qualify(st *selectStatement) *restError {
 	windows := rewrite(isWindowNode, st.roots()...)
 	if st.qualify != nil && len(windows) == 0 {
-		return sqlInvalid(ruleSQL, "The QUALIFY clause requires analytic function to be present")
+		return sqlInvalid(ruleQualify, "The QUALIFY clause requires analytic function to be present")
 	}
 	if len(windows) == 0 {
 		return nil

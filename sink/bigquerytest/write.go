@@ -51,6 +51,9 @@ func (s *Server) lookUp(stream string, now time.Time) (*table, *appendError) {
 	if err != nil {
 		return nil, err
 	}
+	if e := s.mayStream(); e != nil {
+		return nil, e
+	}
 	t := s.catalog.table(project, dataset, name)
 	if t == nil || !t.seen(now) {
 		return nil, &appendError{
