@@ -133,8 +133,6 @@ func (s *Server) checkAckRequest(r *pullRequest, ids [][]byte) error {
 	switch {
 	case r.size > maxAckRequestBytes:
 		return s.refusals.refuse(RuleAckBytes, codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", maxAckRequestBytes)
-	case r.subscription == "":
-		return s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "A required argument is missing in the request: (argument=\"subscription\").")
 	case len(ids) == 0:
 		return s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.")
 	}
