@@ -1,6 +1,6 @@
 # Targets are aliases: each is one or two commands that you can type yourself. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint race bench bench-all bench-once vuln
+.PHONY: help demo stand-ins test check lint race bench bench-all bench-once vuln sim conformance smoke
 
 GO ?= go
 # The tools have a module of their own, so that their dependencies are not ours.
@@ -12,6 +12,9 @@ help: ## list the targets
 
 demo: ## a real Postgres, both stand-ins and both services; ends with a verdict
 	$(GO) run ./deploy/local
+
+stand-ins: ## both stand-ins alone, on fixed ports, until ^C
+	$(GO) run ./deploy/local --only pubsub,bigquery
 
 test: ## all tests
 	$(GO) test ./...
@@ -47,3 +50,13 @@ vuln: ## known vulnerabilities in what we call (govulncheck), if its database ca
 	else \
 		echo "govulncheck: NOT RUN, its database $(VULNDB) can't be reached from here"; \
 	fi
+
+sim: ## 10,000 seeds of the simulation; SEED=n repeats one with its trace
+	$(GO) run ./deploy/sim
+
+conformance: ## the Pub/Sub cases against Google's emulator (Java, the Cloud SDK's jar)
+	$(GO) test -C publish/pubsubtest/conformance -count 1 -emulator
+
+smoke: ## both conformance suites against the real services: make smoke PROJECT=my-project
+	@test -n "$(PROJECT)" || { echo "make smoke PROJECT=my-project: it creates topics, subscriptions and a dataset there, and deletes them again" >&2; exit 2; }
+	$(GO) test -count 1 -timeout 60m ./publish/pubsubtest/conformance ./sink/bigquerytest/conformance -project $(PROJECT)

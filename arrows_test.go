@@ -60,8 +60,15 @@ var arrows = map[string]row{
 
 	// Stand-ins know nothing of us: they follow the services' documentation.
 	"capture/postgrestest": {tech: "pgx"},
-	"publish/pubsubtest":   {tech: "pubsub google"},
-	"sink/bigquerytest":    {tech: "bigquery google"},
+	"publish/pubsubtest":   {own: "deploy/local/control", tech: "pubsub google"},
+	"sink/bigquerytest":    {own: "deploy/local/control", tech: "bigquery google"},
+	// The stand-ins' control endpoint knows nothing of us either.
+	"deploy/local/control": {tech: "google"},
+
+	// Tests only: Pub/Sub's documents against several servers, and our two ends on each of them.
+	"publish/pubsubtest/conformance": {own: "publish sink/pull"},
+
+	"sink/bigquerytest/conformance": {}, // tests only
 
 	"cmd/internal/config":  {own: "schema", tech: "yaml jsonschema"},
 	"cmd/internal/service": {own: "cmd/internal/config", tech: "cobra terminal x"},
@@ -69,11 +76,12 @@ var arrows = map[string]row{
 	"cmd/cdc-publisher": {own: "schema capture/... publish cmd/internal/...", tech: "cobra google x"},
 	"cmd/cdc-sink":      {own: "schema sink/... publish cmd/internal/...", tech: "cobra google x"},
 
-	// The demo looks at the services from outside: as processes.
 	// It runs benchmarks of others; it imports none of them.
 	"deploy/figures": {tech: "cobra"},
 
-	"deploy/local":       {own: "deploy/local/stack", tech: "cobra terminal x"},
+	// The demo looks at the services from outside: as processes.
+	"deploy/local":       {own: "deploy/local/stack deploy/local/alone", tech: "cobra terminal x"},
+	"deploy/local/alone": {own: standIns, tech: "x"},
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
 
 	// The simulation drives the pure machines; sink/pull brings its client along.
@@ -91,9 +99,9 @@ func testsMay(name string, r row) row {
 	if name == "schema" {
 		return row{own: "schema schema/schematest", tech: "cmp"}
 	}
-	own, tech := r.own+" "+name+" schema "+standIns, r.tech+" cmp "+everything
+	own, tech := r.own+" "+name+" schema deploy/local/control "+standIns, r.tech+" cmp "+everything
 	if strings.HasPrefix(name, "deploy/") {
-		own += " deploy/local/stack"
+		own += " deploy/local/stack deploy/local/alone"
 	}
 	if strings.HasPrefix(name, "cmd/") {
 		tech += " jsonschema"

@@ -12,9 +12,9 @@ type figure struct {
 
 // figures are all claims that the documents make.
 var figures = []figure{
-	{"pubsubtest-publish", "./publish/pubsubtest", "BenchmarkPublish", "msg/s", "1/s", "200000"},
-	{"pubsubtest-deliver", "./publish/pubsubtest", "BenchmarkDeliver", "msg/s", "1/s", "200000"},
-	{"bigquerytest-rows", "./sink/bigquerytest", "BenchmarkAppend", "rows/s", "1/s", "300000"},
+	{"pubsubtest-publish", "./publish/pubsubtest", "BenchmarkPublishOrdered", "msg/s", "1/s", "200000"},
+	{"pubsubtest-deliver", "./publish/pubsubtest", "BenchmarkDeliverOrdered", "msg/s", "1/s", "200000"},
+	{"bigquerytest-rows", "./sink/bigquerytest", "BenchmarkApplied/rows=1000", "rows/s", "1/s", "300000"},
 }
 
 func names(list []figure) []string {

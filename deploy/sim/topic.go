@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,14 +63,7 @@ var topicSteps = []step{
 	}},
 }
 
-func anyKey(w *world, fits func(*keyLog) bool) bool {
-	for _, k := range w.topic.list {
-		if fits(k) {
-			return true
-		}
-	}
-	return false
-}
+func anyKey(w *world, fits func(*keyLog) bool) bool { return slices.ContainsFunc(w.topic.list, fits) }
 
 func (m *message) leased() bool { return !m.acked }
 func (m *message) lost() bool   { return !m.acked && m.at == nil }

@@ -25,7 +25,6 @@ func (w *world) look() {
 // doesn't outlive a repair.
 func (w *world) endFault() {
 	w.topic.fault = false
-	w.topic.fault = false
 	var gone []*call
 	for _, c := range w.calls[publishing] {
 		if !c.arrived {

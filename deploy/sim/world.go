@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"cdc/schema/schematest"
@@ -153,18 +154,19 @@ func (w *world) quiet() bool {
 
 // left says what keeps the world from being quiet.
 func (w *world) left() string {
-	text := fmt.Sprintf("publisher up %t, sink up %t, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, w.sink != nil,
+	var b strings.Builder
+	fmt.Fprintf(&b, "publisher up %t, sink up %t, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, w.sink != nil,
 		w.source.confirmed, w.source.end(), len(w.calls[publishing]), len(w.calls[appending]), len(w.calls[acking]))
 	if p := w.publisher; p != nil {
-		text += fmt.Sprintf(", %d messages queued, %d transactions to receive", p.queue.Messages(), len(w.source.log)-p.next)
+		fmt.Fprintf(&b, ", %d messages queued, %d transactions to receive", p.queue.Messages(), len(w.source.log)-p.next)
 	}
 	for _, k := range w.topic.list {
 		if k.unfinished() {
-			text += fmt.Sprintf(", %s delivered to %d and acked to %d of %d", keyName(k.name), k.next, k.unacked, len(k.messages))
+			fmt.Fprintf(&b, ", %s delivered to %d and acked to %d of %d", keyName(k.name), k.next, k.unacked, len(k.messages))
 		}
 	}
 	if s := w.sink; s != nil {
-		text += fmt.Sprintf(", %d messages outstanding", s.order.Outstanding())
+		fmt.Fprintf(&b, ", %d messages outstanding", s.order.Outstanding())
 	}
-	return text
+	return b.String()
 }

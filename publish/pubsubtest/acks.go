@@ -80,7 +80,8 @@ func (st *pullStream) apply(r *pullRequest) error {
 	for i, id := range modify {
 		sub.backlog.modify(sub.own([]ackID{id}), now, int32(r.modifySecs[i]))
 	}
-	s.arm(sub.backlog.next())
+	sub.active(s)
+	s.followUp(sub)
 	return nil
 }
 
@@ -100,6 +101,7 @@ func (s *Server) acknowledge(_ context.Context, r *pullRequest) (*frame, error) 
 		return nil, s.notFound(RuleSubscriptionMissing, r.subscription)
 	}
 	sub.backlog.ack(sub.own(ids))
+	sub.active(s)
 	return &frame{}, nil
 }
 
@@ -122,7 +124,8 @@ func (s *Server) modifyAckDeadline(_ context.Context, r *pullRequest) (*frame, e
 		return nil, s.notFound(RuleSubscriptionMissing, r.subscription)
 	}
 	sub.backlog.modify(sub.own(ids), s.now(), int32(r.modifySecs[0]))
-	s.arm(sub.backlog.next())
+	sub.active(s)
+	s.followUp(sub)
 	return &frame{}, nil
 }
 
@@ -130,8 +133,6 @@ func (s *Server) checkAckRequest(r *pullRequest, ids [][]byte) error {
 	switch {
 	case r.size > maxAckRequestBytes:
 		return s.refusals.refuse(RuleAckBytes, codes.InvalidArgument, "Request payload size exceeds the limit: %d bytes.", maxAckRequestBytes)
-	case r.subscription == "":
-		return s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "A required argument is missing in the request: (argument=\"subscription\").")
 	case len(ids) == 0:
 		return s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.")
 	}

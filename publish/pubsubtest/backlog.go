@@ -46,14 +46,20 @@ func (c *consumer) wakeNow() {
 // acked. It is a pure state machine: the caller holds the lock, gives the time
 // in nanoseconds, and carries the deliveries out.
 type backlog struct {
-	ordered    bool
-	onAck      AckPolicy
-	onEnd      EndedPolicy
-	backoffMin int64 // ns; 0 with backoffMax 0: redeliver at once
-	backoffMax int64
-	count      *Counters
+	ordered     bool
+	onAck       AckPolicy
+	onEnd       EndedPolicy
+	backoffMin  int64 // ns; 0 with backoffMax 0: redeliver at once
+	backoffMax  int64
+	window      int64       // ns from its publish time for which a message is kept; 0: for ever
+	retainAcked bool        // acked messages stay for seek until the window is over
+	maxAttempts int         // at a message until it is a dead letter; 0: never
+	copies      int         // of each dead letter
+	canForward  func() bool // whether the dead-letter topic exists
+	count       *Counters
 
 	keys      map[string]*keyQueue
+	mostKeys  int        // since keys was made
 	fresh     keyList    // keys that any consumer may take
 	loose     entryQueue // messages without order
 	delayed   delayHeap
@@ -61,6 +67,9 @@ type backlog struct {
 	consumers []*consumer
 	puller    *consumer // what unary Pull delivered, whichever call it was
 	waiting   int       // messages not delivered, or to be delivered again
+	log       messageLog
+	dead      []deadLetter // to be forwarded by the caller
+	holding   int          // leases that hold all ordering keys back (fault HoldOthers)
 
 	batch   []*entry    // scratch of ack
 	touched []*keyQueue // scratch of ack
@@ -81,12 +90,16 @@ type delivery struct {
 func (b *backlog) publish(msgs []*message) {
 	entries := make([]entry, len(msgs))
 	for i, m := range msgs {
-		entries[i].msg = m
-		b.append(&entries[i])
+		e := &entries[i]
+		e.msg = m
+		b.log.push(e)
+		b.append(e)
 	}
 }
 
+// append makes a message wait behind all others of its ordering key.
 func (b *backlog) append(e *entry) {
+	e.state = waiting
 	b.waiting++
 	if !b.ordered || e.msg.key == "" {
 		b.loose.push(e)
@@ -97,14 +110,10 @@ func (b *backlog) append(e *entry) {
 	if k == nil {
 		k = &keyQueue{key: e.msg.key}
 		b.keys[k.key] = k
+		b.mostKeys = max(b.mostKeys, len(b.keys))
 	}
 	e.key = k
-	if k.tail != nil {
-		k.tail.next = e
-	} else {
-		k.head = e
-	}
-	k.tail = e
+	k.push(e)
 	if k.cursor == nil {
 		k.cursor = e
 		b.place(k)
@@ -156,9 +165,9 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 	for len(out) < n && size > 0 && c.hasRoom() {
 		var k *keyQueue
 		switch {
-		case c.ready.first != nil && !c.oneBatch:
+		case c.ready.first != nil && !c.oneBatch && b.holding == 0:
 			k = c.ready.first
-		case b.fresh.first != nil:
+		case b.fresh.first != nil && b.holding == 0:
 			k = b.fresh.first
 			k.owner = c
 		case b.loose.first != nil:
@@ -182,17 +191,17 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 }
 
 func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
-	e.state, e.owner = leased, c
-	e.attempt++
 	b.waiting--
 	b.count.Delivered++
-	if e.attempt > 1 {
+	b.count.DeliveredBytes += int64(len(e.msg.body))
+	if e.delivered {
 		b.count.Redelivered++
 	}
+	e.state, e.owner, e.delivered = leased, c, true
 	c.messages++
 	c.bytes += int64(len(e.msg.body))
 	b.leases.add(e, now, c.leaseSecs)
-	return delivery{msg: e.msg, id: ackID{slot: e.slot, gen: b.leases.slots[e.slot].gen}, attempt: e.attempt}
+	return delivery{msg: e.msg, id: ackID{slot: e.slot, gen: b.leases.slots[e.slot].gen}, attempt: 1 + int32(e.attempts)}
 }
 
 // unlease ends the lease of e and gives its consumer room again.
@@ -202,6 +211,9 @@ func (b *backlog) unlease(e *entry) {
 	e.owner.bytes -= int64(len(e.msg.body))
 	e.owner.signal()
 	e.owner = nil
+	if e.holds {
+		b.release(e)
+	}
 }
 
 // ack works on the acks of one request. Ids whose lease is over are ignored: the
@@ -217,7 +229,7 @@ func (b *backlog) ack(ids []ackID) {
 		b.count.Acks++
 		if e.key == nil {
 			b.unlease(e)
-			e.state = gone
+			b.finish(e)
 			continue
 		}
 		e.state = acking
@@ -246,12 +258,8 @@ func (b *backlog) popAcked(k *keyQueue) {
 		if e.state == acking {
 			b.unlease(e)
 		}
-		e.state = gone
-		k.head = e.next
-		e.next = nil
-	}
-	if k.head == nil {
-		k.tail = nil
+		k.remove(e)
+		b.finish(e)
 	}
 	b.settle(k)
 }
@@ -269,12 +277,13 @@ func (b *backlog) ackOutOfOrder(e *entry) {
 // settle frees a key that has nothing outstanding any more: it is forgotten if
 // nothing waits, else any consumer may take it.
 func (b *backlog) settle(k *keyQueue) {
+	if k.cursor == nil && k.list != nil {
+		k.list.remove(k)
+	}
 	if k.head == k.cursor {
 		k.owner = nil
 		if k.head == nil {
-			if b.keys[k.key] == k {
-				delete(b.keys, k.key)
-			}
+			b.forget(k)
 			return
 		}
 		if k.list != nil && k.list != &b.fresh {
@@ -284,100 +293,17 @@ func (b *backlog) settle(k *keyQueue) {
 	b.place(k)
 }
 
-// modify moves the deadline of each message to now + secs seconds; 0 gives it
-// back (a nack).
-func (b *backlog) modify(ids []ackID, now int64, secs int32) {
-	for _, id := range ids {
-		e := b.leases.find(id)
-		switch {
-		case e == nil:
-			b.count.AcksStale++
-		case secs == 0:
-			b.count.Nacks++
-			b.giveBack(e, now)
-		default:
-			b.leases.extend(e, now, secs)
-		}
-	}
-}
+// keysKept is up to how many keys their map is kept when it has become empty: a
+// map never gives back the memory of its entries.
+const keysKept = 10_000
 
-// expire gives back every message whose deadline has passed and releases what
-// has waited long enough.
-func (b *backlog) expire(now int64) {
-	for e := b.leases.expired(now); e != nil; e = b.leases.expired(now) {
-		b.count.Expired++
-		b.giveBack(e, now)
-	}
-	for d, ok := b.delayed.due(now); ok; d, ok = b.delayed.due(now) {
-		if d.key != nil {
-			d.key.delayed = false
-			b.place(d.key)
-			continue
-		}
-		b.loose.push(d.e)
-		b.wakeAll()
-	}
-}
-
-// next is when expire has something to do, or 0.
-func (b *backlog) next() int64 {
-	var at int64
-	if e := b.leases.earliest(); e != nil {
-		at = e.deadline
-	}
-	if len(b.delayed) > 0 && (at == 0 || b.delayed[0].at < at) {
-		at = b.delayed[0].at
-	}
-	return at
-}
-
-// giveBack makes a leased message deliverable again, with all later ones of its
-// ordering key that were delivered, acked ones too.
-func (b *backlog) giveBack(e *entry, now int64) {
-	at := now + b.backoff(e.attempt)
-	if e.key == nil {
-		b.unlease(e)
-		e.state = waiting
-		b.waiting++
-		if at > now {
-			b.delayed.add(delay{at: at, e: e})
-			return
-		}
-		b.loose.push(e)
-		b.wakeAll()
+// forget takes out a key that has no messages.
+func (b *backlog) forget(k *keyQueue) {
+	if b.keys[k.key] != k {
 		return
 	}
-	k := e.key
-	for x := e; x != k.cursor; x = x.next {
-		if x.state == leased {
-			if x != e && x.deadline <= now {
-				b.count.Expired++
-			}
-			b.unlease(x)
-		}
-		x.state = waiting
-		b.waiting++
+	delete(b.keys, k.key)
+	if len(b.keys) == 0 && b.mostKeys > keysKept {
+		b.keys, b.mostKeys = map[string]*keyQueue{}, 0
 	}
-	k.cursor = e
-	if at > now && !k.delayed {
-		if k.list != nil {
-			k.list.remove(k)
-		}
-		k.delayed = true
-		b.delayed.add(delay{at: at, key: k})
-	}
-	b.settle(k)
-}
-
-// backoff is the delay before the next delivery of a message that was delivered
-// attempt times: exponential between the retry policy's bounds.
-func (b *backlog) backoff(attempt int32) int64 {
-	if b.backoffMin == 0 && b.backoffMax == 0 {
-		return 0
-	}
-	d := max(b.backoffMin, 1)
-	for ; attempt > 1 && d < b.backoffMax; attempt-- {
-		d *= 2
-	}
-	return min(d, b.backoffMax)
 }

@@ -16,6 +16,7 @@ import (
 const (
 	benchKeys    = 10_000
 	benchBatch   = 100
+	benchConns   = 4
 	benchMessage = 200 // bytes of data
 )
 
@@ -46,46 +47,72 @@ func publishBytes(ctx context.Context, conn *grpc.ClientConn, data []byte) error
 	return conn.Invoke(ctx, pubsubpb.Publisher_Publish_FullMethodName, &frame{data}, &out, byBytesOption)
 }
 
-// BenchmarkPublish publishes 100 messages a request under 10,000 keys, 64
-// requests at once; the client hands over bytes, so that the server's cost shows.
-func BenchmarkPublish(b *testing.B) {
-	r := newRig(b, Config{})
-	reqs := benchRequests(b, benchKeys)
-	b.SetBytes(int64(len(reqs[0])))
+// dialMany opens the connections that the benchmarks share their calls among.
+func dialMany(tb testing.TB, r *rig) []*grpc.ClientConn {
+	tb.Helper()
+	conns := make([]*grpc.ClientConn, benchConns)
+	for i := range conns {
+		conn, err := r.Dial()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		tb.Cleanup(func() { _ = conn.Close() })
+		conns[i] = conn
+	}
+	return conns
+}
+
+// publishMany publishes n of the requests in turn, 64 at once.
+func publishMany(tb testing.TB, conns []*grpc.ClientConn, reqs [][]byte, n int) {
+	tb.Helper()
 	var next atomic.Int64
-	b.ResetTimer()
 	var wg sync.WaitGroup
-	for range 64 {
+	for worker := range 64 {
 		wg.Go(func() {
-			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-				if err := publishBytes(b.Context(), r.conn, reqs[i%benchKeys]); err != nil {
-					b.Error(err)
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				if err := publishBytes(tb.Context(), conns[worker%len(conns)], reqs[i%int64(len(reqs))]); err != nil {
+					tb.Error(err)
 					return
 				}
 			}
 		})
 	}
 	wg.Wait()
-	b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "msg/s")
 }
 
-// BenchmarkDeliver pulls and acks what was published: one operation is 100
-// messages on one of 10,000 keys.
-func BenchmarkDeliver(b *testing.B) {
+// BenchmarkPublishOrdered publishes 100 messages of 200 bytes a request under
+// 10,000 keys, 64 requests at once on 4 connections; the client hands over bytes,
+// so that the server's cost shows. One operation is one request.
+func BenchmarkPublishOrdered(b *testing.B) {
 	r := newRig(b, Config{})
+	conns := dialMany(b, r)
 	reqs := benchRequests(b, benchKeys)
-	for i := range b.N {
-		if err := publishBytes(b.Context(), r.conn, reqs[i%benchKeys]); err != nil {
-			b.Fatal(err)
-		}
-	}
 	b.SetBytes(int64(len(reqs[0])))
 	b.ResetTimer()
-	if got := drain(b, r, b.N*benchBatch); got != b.N*benchBatch {
-		b.Fatalf("drained %d of %d", got, b.N*benchBatch)
-	}
+	publishMany(b, conns, reqs, b.N)
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "msg/s")
+	if c := r.Counters(); c.Published != int64(b.N)*benchBatch || c.Throttled != 0 {
+		b.Fatalf("%d of %d published, %d requests throttled", c.Published, b.N*benchBatch, c.Throttled)
+	}
+}
+
+// BenchmarkDeliverOrdered delivers what was published that way on 4 streams, one
+// a connection, and acks it with Acknowledge, one request a response. One
+// operation is 100 messages of one key.
+func BenchmarkDeliverOrdered(b *testing.B) {
+	r := newRig(b, Config{})
+	conns := dialMany(b, r)
+	reqs := benchRequests(b, benchKeys)
+	publishMany(b, conns, reqs, b.N)
+	b.SetBytes(int64(len(reqs[0])))
+	b.ResetTimer()
+	drain(b, conns, b.N*benchBatch)
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)*benchBatch/b.Elapsed().Seconds(), "msg/s")
+	if c := r.Counters(); c.Acks != int64(b.N)*benchBatch || c.Redelivered != 0 || c.AcksOutOfOrder != 0 {
+		b.Fatalf("%d of %d acked, %d redelivered, %d out of order", c.Acks, b.N*benchBatch, c.Redelivered, c.AcksOutOfOrder)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.subs[testSub].backlog; len(s.keys) != 0 || s.leases.count != 0 {
@@ -93,42 +120,58 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// drain pulls and acks n messages on one stream, by bytes.
-func drain(tb testing.TB, r *rig, n int) int {
+// drain pulls n messages on a stream of each connection and acks them, by bytes.
+func drain(tb testing.TB, conns []*grpc.ClientConn, n int) {
 	tb.Helper()
 	ctx, cancel := context.WithCancel(tb.Context())
 	defer cancel()
-	stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+	var left atomic.Int64
+	left.Store(int64(n))
+	var wg sync.WaitGroup
+	for _, conn := range conns {
+		wg.Go(func() {
+			if err := drainStream(ctx, conn, &left); err != nil && ctx.Err() == nil {
+				tb.Error(err)
+			}
+			cancel() // all is acked, or one stream is broken
+		})
+	}
+	wg.Wait()
+}
+
+// drainStream pulls and acks until nothing is left for any stream.
+func drainStream(ctx context.Context, conn *grpc.ClientConn, left *atomic.Int64) error {
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		pubsubpb.Subscriber_StreamingPull_FullMethodName, byBytesOption)
 	if err != nil {
-		tb.Fatal(err)
+		return err
 	}
 	first, err := proto.Marshal(&pubsubpb.StreamingPullRequest{Subscription: testSub, StreamAckDeadlineSeconds: 60})
 	if err != nil {
-		tb.Fatal(err)
+		return err
 	}
 	if err := stream.SendMsg(&frame{first}); err != nil {
-		tb.Fatal(err)
+		return err
 	}
-	got := 0
-	for got < n {
+	for {
 		var in frame
 		if err := stream.RecvMsg(&in); err != nil {
-			tb.Fatal(err)
+			return err
 		}
-		acks, k := acksFor(in.data)
-		got += k
-		if err := stream.SendMsg(&frame{acks}); err != nil {
-			tb.Fatal(err)
+		req, n := acksFor(in.data)
+		if err := conn.Invoke(ctx, pubsubpb.Subscriber_Acknowledge_FullMethodName, &frame{req}, &frame{}, byBytesOption); err != nil {
+			return err
+		}
+		if left.Add(-int64(n)) <= 0 {
+			return nil
 		}
 	}
-	for r.leasesLeft() > 0 {
-	}
-	return got
 }
 
-// acksFor makes the stream request that acks every message of a response.
+// acksFor makes the AcknowledgeRequest for every message of a response.
 func acksFor(resp []byte) (req []byte, n int) {
+	req = protowire.AppendTag(req, 1, protowire.BytesType)
+	req = protowire.AppendString(req, testSub)
 	for len(resp) > 0 {
 		f, rest, err := nextField(resp)
 		if err != nil {
@@ -147,12 +190,6 @@ func acksFor(resp []byte) (req []byte, n int) {
 		n++
 	}
 	return req, n
-}
-
-func (r *rig) leasesLeft() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.subs[testSub].backlog.leases.count
 }
 
 // BenchmarkBacklogKeys takes a message through publish, delivery and ack, each

@@ -14,7 +14,7 @@ func (s *Server) Now() time.Time {
 }
 
 // Advance moves the server's clock on by d. What falls due by then (leases,
-// back-off, late storing) has happened when it returns; deliveries that follow
+// back-off, late storing, retention, expiration) has happened when it returns; deliveries that follow
 // from it are under way. A negative d does nothing: time never goes back.
 func (s *Server) Advance(d time.Duration) {
 	if d <= 0 {
@@ -60,8 +60,14 @@ func (s *Server) arm(at int64) {
 // caller holds mu.
 func (s *Server) expire() (late []later) {
 	now := s.now()
+	for _, t := range s.topics {
+		t.dropOld(now)
+		t.rates.sweep(now)
+	}
 	for _, sub := range s.subs {
 		sub.backlog.expire(now)
+		s.followUp(sub)
+		s.expireSubscription(sub, now)
 	}
 	s.laters = slices.DeleteFunc(s.laters, func(l later) bool {
 		if l.at > now {
@@ -84,6 +90,11 @@ func (s *Server) nextDue() int64 {
 	}
 	for _, sub := range s.subs {
 		earlier(sub.backlog.next())
+		earlier(sub.expiresAt())
+	}
+	for _, t := range s.topics {
+		earlier(t.oldestEnd())
+		earlier(t.rates.sweepAt)
 	}
 	for _, l := range s.laters {
 		earlier(l.at)
@@ -91,8 +102,9 @@ func (s *Server) nextDue() int64 {
 	return next
 }
 
-// runTimers is the one timer of the server: it sleeps until the next lease,
-// back-off or late storing is due.
+// runTimers is the one timer of the server: it sleeps until something is
+// due: a lease, a back-off, a late storing, the end of a retention or of a
+// subscription.
 func (s *Server) runTimers(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()

@@ -38,6 +38,10 @@ const (
 type Config struct {
 	// Addr is the loopback address to listen on; empty means 127.0.0.1:0.
 	Addr string
+	// ControlAddr is the loopback address of the control endpoint, by which faults,
+	// counters and the clock can be reached from another process: see control.go.
+	// Empty means none; 127.0.0.1:0 takes a free port.
+	ControlAddr string
 	// Record keeps every stored message for [Server.Stored]. Memory grows with
 	// what is published.
 	Record bool
@@ -46,6 +50,8 @@ type Config struct {
 	OutOfOrderAcks AckPolicy
 	// EndedStreams is the fate of a key whose stream ended.
 	EndedStreams EndedPolicy
+	// KeyRate is the fate of a publish request over the 1 MB/s of its key.
+	KeyRate KeyRatePolicy
 	// BatchMessages is the most messages in one StreamingPull response
 	// (1–1000); 0 means 500.
 	BatchMessages int
@@ -56,6 +62,19 @@ type Config struct {
 	// service was seen to use (elixir-broadway/broadway_cloud_pub_sub#49). It
 	// matters because an ack request may not exceed 524,288 bytes.
 	AckIDBytes int
+	// DeadLetterCopies is how often a message is forwarded to the dead-letter
+	// topic; 0 means 1. With more, the message stays on the subscription though it
+	// was forwarded and is forwarded again when it next fails ("the same message
+	// might be dead lettered multiple times", DeadLetterPolicy).
+	DeadLetterCopies int
+	// DeadLetterOffset is how many attempts later (earlier, if negative) than
+	// max_delivery_attempts a message is forwarded: the page calls that number
+	// approximate, in both directions.
+	DeadLetterOffset int
+	// ForgetAttempts makes all delivery attempts of a subscription count from
+	// anew when its last stream ends (they "may also reset to zero, especially for
+	// a pull subscription with inactive subscribers": the dead-letter topics page).
+	ForgetAttempts bool
 	// PullWait is how long a unary Pull waits for a first message; 0 means 5 s.
 	PullWait time.Duration
 }
@@ -73,6 +92,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.AckIDBytes == 0 {
 		c.AckIDBytes = 184
 	}
+	if c.DeadLetterCopies == 0 {
+		c.DeadLetterCopies = 1
+	}
 	if c.PullWait == 0 {
 		c.PullWait = 5 * time.Second
 	}
@@ -83,6 +105,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("BatchBytes %d is not positive", c.BatchBytes)
 	case c.AckIDBytes < minAckIDBytes || c.AckIDBytes > 1024:
 		return c, fmt.Errorf("AckIDBytes %d is not %d–1024", c.AckIDBytes, minAckIDBytes)
+	case c.DeadLetterCopies < 0:
+		return c, fmt.Errorf("DeadLetterCopies %d is negative", c.DeadLetterCopies)
 	case c.PullWait < 0:
 		return c, fmt.Errorf("PullWait %s is negative", c.PullWait)
 	}

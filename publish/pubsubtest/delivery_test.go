@@ -315,7 +315,7 @@ func TestBackOffGrows(t *testing.T) {
 		t.Errorf("without a policy %d", d)
 	}
 	b.backoffMin, b.backoffMax = 10e9, 60e9
-	for attempt, want := range map[int32]int64{1: 10e9, 2: 20e9, 3: 40e9, 4: 60e9, 1000: 60e9} {
+	for attempt, want := range map[uint16]int64{0: 0, 1: 10e9, 2: 20e9, 3: 40e9, 4: 60e9, 1000: 60e9} {
 		if d := b.backoff(attempt); d != want {
 			t.Errorf("attempt %d waits %d, want %d", attempt, d, want)
 		}

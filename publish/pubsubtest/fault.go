@@ -36,7 +36,27 @@ const (
 	// its lease end at once, so that it comes again (with all later ones of its
 	// ordering key) though no deadline passed.
 	Duplicate
+	// HoldOthers hits the end of a StreamingPull stream, whatever ends it (the
+	// client, EndStream, ResetConnection, EndStreams): while messages with an
+	// ordering key that it had are outstanding, no ordering key of the
+	// subscription is delivered to anyone. It is over once they are acked or
+	// given back, or their deadlines pass. (The ordering page: unacknowledged messages
+	// of one key can delay other keys, above all during server restarts or changes
+	// of traffic.)
+	HoldOthers
 )
+
+// faultNames are the kinds as text: a constant's name in snake_case.
+var faultNames = map[FaultKind]string{
+	Refuse:          "refuse",
+	AnswerLost:      "answer_lost",
+	Late:            "late",
+	Delay:           "delay",
+	EndStream:       "end_stream",
+	ResetConnection: "reset_connection",
+	Duplicate:       "duplicate",
+	HoldOthers:      "hold_others",
+}
 
 // Fault is queued with Inject and used up by the calls that it hits.
 type Fault struct {
@@ -61,9 +81,9 @@ func (f *Fault) err() error {
 	return status.Error(code, text)
 }
 
-// onStream reports whether the kind hits a response of a stream.
+// onStream reports whether the kind hits a response, or the end, of a stream.
 func (k FaultKind) onStream() bool {
-	return k == EndStream || k == ResetConnection || k == Duplicate
+	return k == EndStream || k == ResetConnection || k == Duplicate || k == HoldOthers
 }
 
 // faultQueue holds the faults in the order of Inject. The first that matches a
@@ -131,8 +151,16 @@ func (s *Server) nextFault(method, target string) (Fault, bool) {
 // on the subscription.
 func (s *Server) nextStreamFault(subscription string) (Fault, bool) {
 	return s.takeFault(func(f *Fault) bool {
-		return (f.Kind.onStream() || f.Kind == Delay && f.Method == "StreamingPull") &&
+		return (f.Kind.onStream() && f.Kind != HoldOthers || f.Kind == Delay && f.Method == "StreamingPull") &&
 			(f.Target == "" || f.Target == subscription)
+	})
+}
+
+// nextHold takes the first queued fault that hits the end of a stream on the
+// subscription.
+func (s *Server) nextHold(subscription string) (Fault, bool) {
+	return s.takeFault(func(f *Fault) bool {
+		return f.Kind == HoldOthers && (f.Target == "" || f.Target == subscription)
 	})
 }
 

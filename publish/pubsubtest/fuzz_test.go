@@ -2,12 +2,10 @@ package pubsubtest
 
 import (
 	"bytes"
-	"context"
+	"strings"
 	"testing"
-	"time"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -28,6 +26,7 @@ func FuzzParsePublish(f *testing.F) {
 	req.Messages[0].Attributes = map[string]string{"a": "b", "": ""}
 	req.Messages[1].MessageId, req.Messages[1].PublishTime = "x", timestamppb.Now()
 	req.Messages[1].OrderingKey = "other"
+	req.Messages[1].Attributes = map[string]string{"goog-x": "y"}
 	f.Add(mustMarshal(f, req))
 	f.Add([]byte("\x12\x02\x2a\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -50,6 +49,9 @@ func FuzzParsePublish(f *testing.F) {
 				t.Fatalf("message %d: %+v, want %v", i, g, m)
 			}
 			for k, v := range m.GetAttributes() {
+				if strings.HasPrefix(k, "goog") && !strings.HasPrefix(k, "googclient_") && g.reserved == nil {
+					t.Fatalf("message %d: attribute %q is not seen as reserved", i, k)
+				}
 				if g.longestKey < len(k) || g.longestValue < len(v) {
 					t.Fatalf("message %d: attribute %q=%q is longer than %d, %d", i, k, v, g.longestKey, g.longestValue)
 				}
@@ -106,41 +108,6 @@ func FuzzAckID(f *testing.F) {
 		again, ok := parseAckID(appendAckID(nil, id, length), length)
 		if !ok || again != id {
 			t.Fatalf("%q is %+v, again %+v", text, id, again)
-		}
-	})
-}
-
-// FuzzServer: foreign bytes to every hot method leave the server at work.
-func FuzzServer(f *testing.F) {
-	r := newRig(f, Config{PullWait: time.Nanosecond, Record: true})
-	methods := []string{
-		pubsubpb.Publisher_Publish_FullMethodName, pubsubpb.Subscriber_Acknowledge_FullMethodName,
-		pubsubpb.Subscriber_ModifyAckDeadline_FullMethodName, pubsubpb.Subscriber_Pull_FullMethodName,
-	}
-	f.Add(uint8(0), mustMarshal(f, publishOf("k", "a")))
-	f.Add(uint8(3), mustMarshal(f, &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1}))
-	f.Add(uint8(4), mustMarshal(f, &pubsubpb.StreamingPullRequest{AckIds: []string{r.anyAckID()}}))
-	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		if int(which) < len(methods) {
-			_ = r.conn.Invoke(ctx, methods[which], &frame{data}, &frame{}, byBytesOption)
-		} else {
-			stream, err := r.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
-				pubsubpb.Subscriber_StreamingPull_FullMethodName, byBytesOption)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if which%2 == 0 {
-				_ = stream.SendMsg(&frame{mustMarshal(t, &pubsubpb.StreamingPullRequest{Subscription: testSub, StreamAckDeadlineSeconds: 10})})
-			}
-			_ = stream.SendMsg(&frame{data})
-			_ = stream.CloseSend()
-			for stream.RecvMsg(&frame{}) == nil {
-			}
-		}
-		if _, err := r.pub.GetTopic(ctx, &pubsubpb.GetTopicRequest{Topic: testTopic}); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

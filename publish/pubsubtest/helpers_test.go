@@ -231,3 +231,13 @@ func (r *rig) wantRefused(tb testing.TB, rule RuleID, code codes.Code, text stri
 		tb.Errorf("rule %q has not counted it: %v", rule, r.Counters().Refused)
 	}
 }
+
+// waitFor waits for something that happens on its own.
+func waitFor(tb testing.TB, what string, happened func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

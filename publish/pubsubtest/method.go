@@ -23,15 +23,18 @@ func byBytes[R any](service, method string, parse func([]byte) (R, error), do fu
 			}
 			req, err := parse(in.data)
 			if err != nil {
-				return nil, status.Errorf(codes.InvalidArgument, "Request contains an invalid argument: %v.", err)
+				return interceptor(ctx, nil, info, func(context.Context, any) (any, error) {
+					return nil, status.Errorf(codes.InvalidArgument, "Request contains an invalid argument: %v.", err)
+				})
 			}
 			return interceptor(ctx, req, info, handler)
 		},
 	}
 }
 
-// intercept counts every unary call and applies the faults queued for it.
-func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+// intercept counts every unary call and its answer, and applies the faults queued for it.
+func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	defer func() { s.answers.add(err) }()
 	method := path.Base(info.FullMethod)
 	s.mu.Lock()
 	s.count.Calls[method]++
@@ -40,7 +43,7 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	if err := sleep(ctx, half); err != nil {
 		return nil, err
 	}
-	resp, err := s.call(ctx, method, req, handler)
+	resp, err = s.call(ctx, method, req, handler)
 	if err := sleep(ctx, half); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,9 @@ func (s *Server) checkName(kind, name string) error {
 }
 
 func (s *Server) notFound(rule RuleID, name string) error {
+	if what, ok := map[RuleID]string{RuleTopicMissing: "topic", RuleSubscriptionMissing: "subscription"}[rule]; ok && name == "" {
+		return s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "A required argument is missing in the request: (argument=%q).", what)
+	}
 	return s.refusals.refuse(rule, codes.NotFound, "Resource not found (resource=%s).", lastPart(name))
 }
 

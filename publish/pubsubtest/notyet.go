@@ -17,10 +17,6 @@ func (p *subscriberService) ModifyPushConfig(context.Context, *pubsubpb.ModifyPu
 	return nil, p.s.notYet("push delivery")
 }
 
-func (p *subscriberService) Seek(context.Context, *pubsubpb.SeekRequest) (*pubsubpb.SeekResponse, error) {
-	return nil, p.s.notYet("seek")
-}
-
 func (p *subscriberService) GetSnapshot(context.Context, *pubsubpb.GetSnapshotRequest) (*pubsubpb.Snapshot, error) {
 	return nil, p.s.notYet("a snapshot")
 }

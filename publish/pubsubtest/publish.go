@@ -11,6 +11,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// reservedPrefix starts the attribute keys that only Google's clients set, under
+// clientPrefix.
+const (
+	reservedPrefix = "goog"
+	clientPrefix   = "googclient_"
+)
+
 // Limits of a publish request.
 const (
 	maxPublishMessages  = 1_000
@@ -31,23 +38,49 @@ func (r *publishRequest) GetTopic() string { return r.topic }
 func (s *Server) publish(ctx context.Context, req *publishRequest) (*frame, error) {
 	keys := int64(req.distinctKeys())
 	refused := s.checkPublish(req, keys)
+	first, answerAt, err := s.accept(req, keys, hedged(ctx), refused)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.waitUntil(ctx, answerAt); err != nil {
+		return nil, err
+	}
+	n := len(req.messages)
+	return &frame{appendPublishResponse(make([]byte, 0, n*(2+messageIDBytes)), first, n)}, nil
+}
+
+// accept counts a request and stores it unless it is refused. It returns the id
+// of the first message and when the request may be answered.
+func (s *Server) accept(req *publishRequest, keys int64, hedge bool, refused error) (first uint64, answerAt int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count.Requests++
+	s.count.RequestBytes += int64(req.size)
 	s.count.MaxKeysPerRequest = max(s.count.MaxKeysPerRequest, keys)
-	if hedged(ctx) {
+	s.count.MaxMessagesPerRequest = max(s.count.MaxMessagesPerRequest, int64(len(req.messages)))
+	if hedge {
 		s.count.HedgedRequests++
 	}
 	if refused != nil {
-		return nil, refused
+		return 0, 0, refused
 	}
 	t := s.topics[req.topic]
 	if t == nil {
-		return nil, s.refusals.refuse(RuleTopicMissing, codes.NotFound, "Resource not found (resource=%s).", lastPart(req.topic))
+		return 0, 0, s.topicMissing(req.topic)
 	}
-	msgs := s.store(t, req)
-	size := len(msgs) * (2 + messageIDBytes)
-	return &frame{appendPublishResponse(make([]byte, 0, size), msgs[0].id, len(msgs))}, nil
+	if answerAt, err = s.checkRate(t, req); err != nil {
+		return 0, 0, err
+	}
+	return s.store(t, req)[0].id, answerAt, nil
+}
+
+// topicMissing refuses a request for a topic that isn't there.
+func (s *Server) topicMissing(name string) error {
+	if m := resourceName.FindStringSubmatch(name); m == nil || m[1] != "topics" {
+		return s.refusals.refuse(RuleResourceName, codes.InvalidArgument,
+			"Invalid resource name given (name=%s). Refer to https://cloud.google.com/pubsub/docs/admin#resource_names for more information.", name)
+	}
+	return s.notFound(RuleTopicMissing, name)
 }
 
 // store gives messages their ids and time and hands them to the topic's
@@ -61,10 +94,11 @@ func (s *Server) store(t *topic, req *publishRequest) []message {
 	for i := range msgs {
 		msgs[i] = message{id: s.nextID, time: now, body: req.messages[i].body, key: key, req: s.nextReq}
 		s.nextID++
+		s.count.PublishedBytes += int64(len(msgs[i].body))
 		all[i] = &msgs[i]
 	}
 	s.count.Published += int64(len(msgs))
-	if len(t.subs) == 0 {
+	if len(t.subs) == 0 && t.retention() == 0 {
 		s.count.Vanished += int64(len(msgs))
 		return msgs
 	}
@@ -74,8 +108,13 @@ func (s *Server) store(t *topic, req *publishRequest) []message {
 	if s.cfg.Record {
 		t.record = append(t.record, all...)
 	}
+	t.keep(all)
+	s.arm(t.oldestEnd())
 	for _, sub := range t.subs {
-		sub.backlog.publish(all)
+		matching := sub.filter.matching(all)
+		s.count.FilterAcked += int64(len(all) - len(matching))
+		sub.backlog.publish(matching)
+		s.arm(sub.backlog.oldestEnd())
 	}
 	return msgs
 }
@@ -115,9 +154,11 @@ func (s *Server) checkMessage(m *publishMessage) error {
 	case m.attributes > maxAttributes:
 		return tooLarge(RuleAttributes, "attribute_count", m.attributes, maxAttributes)
 	case m.longestKey > maxAttributeKey:
-		return tooLarge(RuleAttributes, "attribute_key_size", m.longestKey, maxAttributeKey)
+		return refuse(RuleAttributes, codes.InvalidArgument, "The attribute \"\" in the request has a key that is too long. The length is %d characters, but the maximum allowed is %d. Refer to https://cloud.google.com/pubsub/quotas for more information.", m.longestKey, maxAttributeKey)
 	case m.longestValue > maxAttributeValue:
-		return tooLarge(RuleAttributes, "attribute_value_size", m.longestValue, maxAttributeValue)
+		return refuse(RuleAttributes, codes.InvalidArgument, "The attribute %q in the request has a value that is too long. The length is %d characters, but the maximum allowed is %d. Refer to https://cloud.google.com/pubsub/quotas for more information.", m.longestValueKey, m.longestValue, maxAttributeValue)
+	case m.reserved != nil:
+		return refuse(RuleAttributeReserved, codes.InvalidArgument, "The attribute %q in the request has a key that starts with %s.", m.reserved, reservedPrefix)
 	}
 	return nil
 }

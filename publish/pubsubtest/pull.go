@@ -77,14 +77,16 @@ func (s *Server) pullNow(r *unaryPull, waiter *consumer, last bool) ([]delivery,
 	if err != nil {
 		return nil, encoder{}, err
 	}
+	sub.active(s)
 	b := sub.backlog
 	b.leave(waiter)
 	out := b.take(b.puller, s.now(), int(min(r.max, maxPullMessages)), s.cfg.BatchBytes, nil)
-	s.arm(b.next())
 	if len(out) == 0 && !last {
 		waiter.ended, waiter.idle = false, true
 		b.join(waiter)
 	}
+	s.arm(b.next())
+	s.arm(sub.expiresAt())
 	return out, sub.enc, nil
 }
 
@@ -93,5 +95,7 @@ func (s *Server) leave(subscription string, c *consumer) {
 	defer s.mu.Unlock()
 	if sub := s.subs[subscription]; sub != nil {
 		sub.backlog.leave(c)
+		sub.active(s)
+		s.arm(sub.expiresAt())
 	}
 }

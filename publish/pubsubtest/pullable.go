@@ -10,8 +10,8 @@ func (s *Server) detached(sub *subscription) error {
 		"The subscription is detached from its topic (resource=%s).", lastPart(sub.proto.GetName()))
 }
 
-// pullable finds a subscription that can be pulled from. The caller holds mu.
-func (s *Server) pullable(name string) (*subscription, error) {
+// attached finds a subscription that isn't detached. The caller holds mu.
+func (s *Server) attached(name string) (*subscription, error) {
 	if name == "" {
 		return nil, s.refusals.refuse(RuleArgumentMissing, codes.InvalidArgument, "A required argument is missing in the request: (argument=\"subscription\").")
 	}
@@ -21,6 +21,15 @@ func (s *Server) pullable(name string) (*subscription, error) {
 	}
 	if sub.proto.GetDetached() {
 		return nil, s.detached(sub)
+	}
+	return sub, nil
+}
+
+// pullable finds a subscription that can be pulled from. The caller holds mu.
+func (s *Server) pullable(name string) (*subscription, error) {
+	sub, err := s.attached(name)
+	if err != nil {
+		return nil, err
 	}
 	if what := undelivered(sub.proto); what != "" {
 		return nil, s.notYet(what)
@@ -34,8 +43,6 @@ func undelivered(p *pubsubpb.Subscription) string {
 	switch {
 	case p.GetEnableExactlyOnceDelivery():
 		return "exactly-once delivery"
-	case p.GetFilter() != "":
-		return "delivery through a filter"
 	case len(p.GetMessageTransforms()) > 0:
 		return "delivery through a message transform"
 	case p.GetPushConfig().GetPushEndpoint() != "":

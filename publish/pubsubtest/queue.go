@@ -8,24 +8,30 @@ type entryState uint8
 const (
 	waiting entryState = iota
 	leased
-	acking // named by the ack request that is being worked on
-	acked  // acked, but an earlier message of its key is not
+	acking   // named by the ack request that is being worked on
+	acked    // acked, but an earlier message of its key is not
+	retained // acked and kept for seek
 	gone
 )
 
 // entry is one message of one subscription.
 type entry struct {
-	msg   *message
-	key   *keyQueue // nil: no order
-	next  *entry    // in the key's or the loose queue
-	owner *consumer // holds the lease
+	msg        *message
+	key        *keyQueue // nil: no order
+	prev, next *entry    // in the key's or the loose queue
+	owner      *consumer // holds the lease
 
 	leasePrev, leaseNext *entry
+	logPrev, logNext     *entry
 	deadline             int64 // ns
 	slot                 uint32
-	attempt              int32 // deliveries so far
+	failures             uint16 // nacks and deadlines that passed, for the back-off
+	attempts             uint16 // of those, the ones that count for the dead-letter policy
 	secs                 uint16
 	state                entryState
+	delivered            bool // before
+	delayed              bool // stands in the delay heap, in no queue
+	holds                bool // its lease holds other keys back
 }
 
 // keyQueue is an ordering key with messages that are not gone: those from head
@@ -66,11 +72,40 @@ func (l *keyList) remove(k *keyQueue) {
 	k.list, k.prev, k.next = nil, nil, nil
 }
 
+// push appends a message that is in no queue.
+func (k *keyQueue) push(e *entry) {
+	e.prev, e.next = k.tail, nil
+	if k.tail != nil {
+		k.tail.next = e
+	} else {
+		k.head = e
+	}
+	k.tail = e
+}
+
+// remove takes a message out of the queue, wherever it stands.
+func (k *keyQueue) remove(e *entry) {
+	if k.cursor == e {
+		k.cursor = e.next
+	}
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		k.head = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		k.tail = e.prev
+	}
+	e.prev, e.next = nil, nil
+}
+
 // entryQueue is a queue of messages without order.
 type entryQueue struct{ first, last *entry }
 
 func (q *entryQueue) push(e *entry) {
-	e.next = nil
+	e.prev, e.next = q.last, nil
 	if q.last != nil {
 		q.last.next = e
 	} else {
@@ -79,13 +114,23 @@ func (q *entryQueue) push(e *entry) {
 	q.last = e
 }
 
+func (q *entryQueue) remove(e *entry) {
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		q.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		q.last = e.prev
+	}
+	e.prev, e.next = nil, nil
+}
+
 func (q *entryQueue) pop() *entry {
 	e := q.first
-	q.first = e.next
-	if q.first == nil {
-		q.last = nil
-	}
-	e.next = nil
+	q.remove(e)
 	return e
 }
 

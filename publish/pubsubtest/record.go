@@ -20,7 +20,7 @@ type StoredMessage struct {
 
 // Stored returns everything that the topic has stored, in storing order. It is
 // empty unless Config.Record was set; messages published while the topic had no
-// subscription were never stored.
+// subscription and no retention were never stored.
 func (s *Server) Stored(topic string) []StoredMessage {
 	s.mu.Lock()
 	var record []*message

@@ -36,6 +36,13 @@ func TestRuleResourceName(t *testing.T) {
 	_, err := r.create(t, func(s *pubsubpb.Subscription) { s.Name = "projects/p/topics/abc" })
 	r.wantRefused(t, RuleResourceName, codes.InvalidArgument,
 		"Invalid [subscriptions] name: (name=projects/p/topics/abc). Refer to https://cloud.google.com/pubsub/docs/pubsub-basics#resource_names for more information.", err)
+	for _, name := range []string{"orders", "projects/p/subscriptions/orders", deletedTopic} {
+		req := publishOf("k", "a")
+		req.Topic = name
+		_, err := r.pub.Publish(t.Context(), req)
+		r.wantRefused(t, RuleResourceName, codes.InvalidArgument,
+			"Invalid resource name given (name="+name+"). Refer to https://cloud.google.com/pubsub/docs/admin#resource_names for more information.", err)
+	}
 	for _, id := range []string{"abc", "A-1_.~+%", strings.Repeat("a", 255)} {
 		if _, err := r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: "projects/p/topics/" + id}); err != nil {
 			t.Error(err)
@@ -121,6 +128,14 @@ func TestRuleSubscriptionMissing(t *testing.T) {
 			r.wantRefused(t, RuleSubscriptionMissing, codes.NotFound, "Resource not found (resource=orders-sink).", call())
 		})
 	}
+	t.Run("deleted meanwhile", func(t *testing.T) {
+		r := newRig(t, Config{})
+		p := r.open(t)
+		if _, err := r.sub.DeleteSubscription(t.Context(), &pubsubpb.DeleteSubscriptionRequest{Subscription: testSub}); err != nil {
+			t.Fatal(err)
+		}
+		r.wantRefused(t, RuleSubscriptionMissing, codes.NotFound, "Resource not found (resource=orders-sink).", p.wantEnd(codes.NotFound))
+	})
 }
 
 // anyAckID is a well-formed ack id that names nothing.
@@ -143,6 +158,8 @@ func TestRuleArgumentMissing(t *testing.T) {
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.", err)
 	_, err = r.sub.ModifyAckDeadline(t.Context(), &pubsubpb.ModifyAckDeadlineRequest{Subscription: testSub})
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, "You have not specified an ack ID in the request.", err)
+	_, err = r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
+	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, missing("target"), err)
 	p := r.open(t, func(req *pubsubpb.StreamingPullRequest) { req.Subscription = "" })
 	r.wantRefused(t, RuleArgumentMissing, codes.InvalidArgument, missing("subscription"), p.wantEnd(codes.InvalidArgument))
 }
@@ -274,6 +291,9 @@ func TestRuleFilterBytes(t *testing.T) {
 	r := newRig(t, Config{})
 	_, err := r.create(t, func(s *pubsubpb.Subscription) { s.Filter = strings.Repeat("x", 257) })
 	r.wantRefused(t, RuleFilter, codes.InvalidArgument, "The filter is 257 bytes long; the maximum is 256.", err)
+	if _, err = r.create(t, func(s *pubsubpb.Subscription) { s.Filter = "attributes:" + strings.Repeat("x", 245) }); err != nil {
+		t.Errorf("a filter of 256 bytes: %v", err)
+	}
 }
 
 func TestRuleDetached(t *testing.T) {
@@ -299,16 +319,51 @@ func TestRuleDetached(t *testing.T) {
 	}
 }
 
+// TestRuleNotImplemented: each method and each setting that isn't done is refused.
 func TestRuleNotImplemented(t *testing.T) {
-	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) { s.Filter = `attributes:op` })
-	text := func(what string) string { return "pubsubtest: " + what + " isn't implemented by this stand-in." }
-	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("seek"), err)
-	_, err = r.sub.CreateSnapshot(t.Context(), &pubsubpb.CreateSnapshotRequest{Name: "projects/p/snapshots/s", Subscription: testSub})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a snapshot"), err)
-	_, err = r.sub.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("delivery through a filter"), err)
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("delivery through a filter"), r.open(t).wantEnd(codes.Unimplemented))
-	_, err = r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: testTopic + "2", SchemaSettings: &pubsubpb.SchemaSettings{Schema: "projects/p/schemas/s"}})
-	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text("a topic schema"), err)
+	r := newRig(t, Config{})
+	refused := func(what string, err error) {
+		t.Helper()
+		r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, "pubsubtest: "+what+" isn't implemented by this stand-in.", err)
+	}
+	_, err := r.sub.Seek(t.Context(), &pubsubpb.SeekRequest{Subscription: testSub, Target: &pubsubpb.SeekRequest_Snapshot{Snapshot: "projects/p/snapshots/s"}})
+	refused("a snapshot", err)
+	_, err = r.sub.ModifyPushConfig(t.Context(), &pubsubpb.ModifyPushConfigRequest{Subscription: testSub})
+	refused("push delivery", err)
+
+	const snapshot = "projects/p/snapshots/s"
+	_, err = r.sub.CreateSnapshot(t.Context(), &pubsubpb.CreateSnapshotRequest{Name: snapshot, Subscription: testSub})
+	refused("a snapshot", err)
+	_, err = r.sub.GetSnapshot(t.Context(), &pubsubpb.GetSnapshotRequest{Snapshot: snapshot})
+	refused("a snapshot", err)
+	_, err = r.sub.ListSnapshots(t.Context(), &pubsubpb.ListSnapshotsRequest{Project: "projects/p"})
+	refused("a snapshot", err)
+	_, err = r.sub.UpdateSnapshot(t.Context(), &pubsubpb.UpdateSnapshotRequest{Snapshot: &pubsubpb.Snapshot{Name: snapshot}})
+	refused("a snapshot", err)
+	_, err = r.sub.DeleteSnapshot(t.Context(), &pubsubpb.DeleteSnapshotRequest{Snapshot: snapshot})
+	refused("a snapshot", err)
+	_, err = r.pub.ListTopicSnapshots(t.Context(), &pubsubpb.ListTopicSnapshotsRequest{Topic: testTopic})
+	refused("a snapshot", err)
+
+	for what, topic := range map[string]*pubsubpb.Topic{
+		"a topic schema":                 {SchemaSettings: &pubsubpb.SchemaSettings{Schema: "projects/p/schemas/s"}},
+		"ingestion into a topic":         {IngestionDataSourceSettings: &pubsubpb.IngestionDataSourceSettings{}},
+		"a message transform on a topic": {MessageTransforms: []*pubsubpb.MessageTransform{{}}},
+	} {
+		topic.Name = testTopic + "2"
+		_, err = r.pub.CreateTopic(t.Context(), topic)
+		refused(what, err)
+	}
+	for what, change := range map[string]func(*pubsubpb.Subscription){
+		"exactly-once delivery":                func(s *pubsubpb.Subscription) { s.EnableExactlyOnceDelivery = true },
+		"delivery through a message transform": func(s *pubsubpb.Subscription) { s.MessageTransforms = []*pubsubpb.MessageTransform{{}} },
+		"push delivery":                        func(s *pubsubpb.Subscription) { s.PushConfig = &pubsubpb.PushConfig{PushEndpoint: "https://x"} },
+		"export delivery":                      func(s *pubsubpb.Subscription) { s.BigqueryConfig = &pubsubpb.BigQueryConfig{Table: "p.d.t"} },
+	} {
+		r := newRig(t, Config{}, change)
+		text := "pubsubtest: " + what + " isn't implemented by this stand-in."
+		_, err := r.sub.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1})
+		r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, err)
+		r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, r.open(t).wantEnd(codes.Unimplemented))
+	}
 }

@@ -95,8 +95,24 @@ func TestRuleAttributes(t *testing.T) {
 	delete(many, "0")
 	published(t, with(many))
 	publishRefused(t, RuleAttributes, codes.InvalidArgument,
-		"The value for 257 is too large. You passed attribute_key_size in the request, but the maximum value is 256.", with(map[string]string{strings.Repeat("k", 257): "v"}))
+		`The attribute "" in the request has a key that is too long. The length is 257 characters, but the maximum allowed is 256. Refer to https://cloud.google.com/pubsub/quotas for more information.`,
+		with(map[string]string{strings.Repeat("k", 257): "v"}))
 	publishRefused(t, RuleAttributes, codes.InvalidArgument,
-		"The value for 1025 is too large. You passed attribute_value_size in the request, but the maximum value is 1024.", with(map[string]string{"k": strings.Repeat("v", 1_025)}))
+		`The attribute "op" in the request has a value that is too long. The length is 1026 characters, but the maximum allowed is 1024. Refer to https://cloud.google.com/pubsub/quotas for more information.`,
+		with(map[string]string{"op": strings.Repeat("ü", 513), "z": "z"})) // bytes count, not characters
 	published(t, with(map[string]string{strings.Repeat("k", 256): strings.Repeat("v", 1_024)}))
+}
+
+func TestRuleAttributeReserved(t *testing.T) {
+	with := func(key string) *pubsubpb.PublishRequest {
+		req := publishOf("k", "a")
+		req.Messages[0].Attributes = map[string]string{"op": "c", key: "v"}
+		return req
+	}
+	for _, key := range []string{"goog", "google", "goog-x", "googclient"} {
+		publishRefused(t, RuleAttributeReserved, codes.InvalidArgument, `The attribute "`+key+`" in the request has a key that starts with goog.`, with(key))
+	}
+	for _, key := range []string{"googclient_traceparent", "Goog", "agoog", "goo"} {
+		published(t, with(key))
+	}
 }

@@ -2,6 +2,7 @@ package pubsubtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -13,6 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/keepalive"
+
+	"cdc/deploy/local/control"
 )
 
 const (
@@ -37,11 +40,13 @@ type Server struct {
 	cfg      Config
 	listener *trackedListener
 	grpc     *grpc.Server
+	control  *control.Server // nil without Config.ControlAddr
 	stop     context.CancelFunc
 	ctx      context.Context // done once Close was called
 	running  sync.WaitGroup  // serve loop, timer loop, stream readers, late calls
 
 	refusals refusals
+	answers  answers
 	faults   faultQueue
 
 	mu       sync.Mutex
@@ -93,6 +98,9 @@ func New(cfg Config) (*Server, error) {
 	s.register()
 	s.running.Go(func() { _ = s.grpc.Serve(s.listener) })
 	s.running.Go(func() { s.runTimers(ctx) })
+	if err := s.startControl(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -106,7 +114,7 @@ func (s *Server) Close() error {
 	s.stop()
 	s.grpc.Stop()
 	s.running.Wait()
-	return nil
+	return s.control.Close()
 }
 
 // Dial opens a connection for raw clients. The caller closes it.
@@ -148,7 +156,11 @@ func (s *Server) register() {
 		byBytes("Subscriber", "Pull", parsePull, s.pull))
 	subscriber.Streams = []grpc.StreamDesc{{
 		StreamName: "StreamingPull", ServerStreams: true, ClientStreams: true,
-		Handler: func(_ any, stream grpc.ServerStream) error { return s.streamingPull(stream) },
+		Handler: func(_ any, stream grpc.ServerStream) error {
+			err := s.streamingPull(stream)
+			s.answers.add(err)
+			return err
+		},
 	}}
 	s.grpc.RegisterService(&subscriber, &subscriberService{s: s})
 }

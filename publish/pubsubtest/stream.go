@@ -100,11 +100,20 @@ func (s *Server) open(stream grpc.ServerStream, first *pullRequest) (*pullStream
 }
 
 func (s *Server) closeStream(st *pullStream) {
+	_, hold := s.nextHold(st.name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if hold {
+		st.sub.backlog.hold(st.c)
+	}
 	st.sub.backlog.leave(st.c)
 	delete(st.sub.streams, st)
 	s.count.StreamsOpen--
+	if s.cfg.ForgetAttempts && len(st.sub.streams) == 0 {
+		st.sub.backlog.forgetAttempts()
+	}
+	st.sub.active(s)
+	s.arm(st.sub.expiresAt())
 }
 
 func (s *Server) checkStreamDeadline(secs int64) error {
@@ -264,7 +273,7 @@ func (s *Server) giveBack(sub *subscription, id ackID) {
 	defer s.mu.Unlock()
 	if e := sub.backlog.leases.find(id); e != nil {
 		sub.backlog.giveBack(e, s.now())
-		s.arm(sub.backlog.next())
+		s.followUp(sub)
 	}
 }
 

@@ -3,6 +3,7 @@ package pubsubtest
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -211,7 +212,7 @@ func TestManyStreams(t *testing.T) {
 	const keys, each = 50, 20
 	var streams []*puller
 	for range 4 {
-		streams = append(streams, r.open(t))
+		streams = append(streams, r.open(t, longLease))
 	}
 	for i := range each {
 		for k := range keys {
@@ -236,7 +237,8 @@ func TestManyStreams(t *testing.T) {
 				}
 				next[k], owner[k] = i+1, s
 				total++
-			case <-time.After(time.Millisecond):
+			default:
+				runtime.Gosched()
 			}
 		}
 	}

@@ -31,9 +31,12 @@ const (
 type subscription struct {
 	proto   *pubsubpb.Subscription
 	topic   *topic // nil: deleted or detached
+	filter  filter
 	backlog *backlog
 	enc     encoder
 	streams map[*pullStream]struct{}
+	// activeAt is when a subscriber was last seen or a setting changed, ns.
+	activeAt int64
 }
 
 // subscriberService answers the administrative methods of google.pubsub.v1.Subscriber.
@@ -66,9 +69,12 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 		sub: s.subCount, ackIDBytes: s.cfg.AckIDBytes,
 		properties: appendProperties(nil, settings.GetEnableMessageOrdering()),
 	}
+	sub.filter, _ = parseFilter(settings.GetFilter()) // checked above; it never changes
 	sub.reset(s)
 	t.subs = append(t.subs, sub)
 	s.subs[req.GetName()] = sub
+	sub.active(s)
+	s.arm(sub.expiresAt())
 	return sub.view(), nil
 }
 
@@ -76,16 +82,27 @@ func (p *subscriberService) CreateSubscription(_ context.Context, req *pubsubpb.
 func (sub *subscription) reset(s *Server) {
 	sub.backlog = newBacklog(sub.proto.GetEnableMessageOrdering(), &s.count)
 	sub.backlog.onAck, sub.backlog.onEnd = s.cfg.OutOfOrderAcks, s.cfg.EndedStreams
-	sub.configure()
+	sub.backlog.copies = s.cfg.DeadLetterCopies
+	sub.backlog.canForward = func() bool { return s.canForward(sub) }
+	sub.configure(s)
 }
 
 // configure takes over the settings that may change while messages flow.
-func (sub *subscription) configure() {
+func (sub *subscription) configure(s *Server) {
 	b := sub.backlog
 	b.backoffMin, b.backoffMax = 0, 0
 	if r := sub.proto.GetRetryPolicy(); r != nil {
 		b.backoffMin, b.backoffMax = int64(r.GetMinimumBackoff().AsDuration()), int64(r.GetMaximumBackoff().AsDuration())
 	}
+	b.maxAttempts = 0
+	if d := sub.proto.GetDeadLetterPolicy(); d != nil {
+		b.maxAttempts = max(1, int(d.GetMaxDeliveryAttempts())+s.cfg.DeadLetterOffset)
+	}
+	b.window = int64(sub.proto.GetMessageRetentionDuration().AsDuration())
+	if sub.topic != nil {
+		b.window = max(b.window, sub.topic.retention())
+	}
+	b.retain(sub.proto.GetRetainAckedMessages())
 	b.puller.leaseSecs = sub.proto.GetAckDeadlineSeconds()
 	sub.enc.attempts = sub.proto.GetDeadLetterPolicy() != nil
 }
@@ -157,10 +174,7 @@ func (s *Server) checkSubscription(sub *pubsubpb.Subscription) error {
 			return s.notFound(RuleDeadLetterTopic, d.GetDeadLetterTopic())
 		}
 	}
-	if len(sub.GetFilter()) > maxFilterBytes {
-		return refuse(RuleFilter, codes.InvalidArgument, "The filter is %d bytes long; the maximum is %d.", len(sub.GetFilter()), maxFilterBytes)
-	}
-	return nil
+	return s.checkFilter(sub.GetFilter())
 }
 
 func (p *subscriberService) GetSubscription(_ context.Context, req *pubsubpb.GetSubscriptionRequest) (*pubsubpb.Subscription, error) {
@@ -195,7 +209,10 @@ func (p *subscriberService) UpdateSubscription(_ context.Context, req *pubsubpb.
 		return nil, err
 	}
 	sub.proto = settings
-	sub.configure()
+	sub.configure(s)
+	sub.active(s)
+	s.followUp(sub)
+	s.arm(sub.expiresAt())
 	return sub.view(), nil
 }
 
@@ -220,9 +237,7 @@ func (p *subscriberService) DeleteSubscription(_ context.Context, req *pubsubpb.
 	if sub == nil {
 		return nil, s.notFound(RuleSubscriptionMissing, req.GetSubscription())
 	}
-	delete(s.subs, req.GetSubscription())
-	sub.unlink()
-	sub.discard(s, s.notFound(RuleSubscriptionMissing, req.GetSubscription()))
+	s.remove(sub)
 	return &emptypb.Empty{}, nil
 }
 

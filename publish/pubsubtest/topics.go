@@ -17,6 +17,8 @@ type topic struct {
 	proto  *pubsubpb.Topic
 	subs   []*subscription
 	record []*message
+	rates  keyRates
+	kept   []*message // in storing order, for the topic's own retention
 }
 
 // publisherService answers the administrative methods of google.pubsub.v1.Publisher.
@@ -103,6 +105,14 @@ func (p *publisherService) UpdateTopic(_ context.Context, req *pubsubpb.UpdateTo
 		return nil, err
 	}
 	t.proto = updated.(*pubsubpb.Topic)
+	if t.retention() == 0 {
+		t.kept = nil
+	}
+	for _, sub := range t.subs {
+		sub.configure(s)
+		s.arm(sub.backlog.next())
+	}
+	s.arm(t.oldestEnd())
 	return proto.CloneOf(t.proto), nil
 }
 
@@ -149,9 +159,36 @@ func (p *publisherService) DeleteTopic(_ context.Context, req *pubsubpb.DeleteTo
 	for _, sub := range t.subs {
 		sub.proto.Topic = deletedTopic
 		sub.topic = nil
+		sub.configure(s) // the topic's retention no longer holds
 	}
 	delete(s.topics, req.GetTopic())
 	return &emptypb.Empty{}, nil
+}
+
+// retention is how long the topic itself keeps messages, in ns; 0: it doesn't.
+func (t *topic) retention() int64 { return int64(t.proto.GetMessageRetentionDuration().AsDuration()) }
+
+// keep notes stored messages for the topic's retention.
+func (t *topic) keep(msgs []*message) {
+	if t.retention() > 0 {
+		t.kept = append(t.kept, msgs...)
+	}
+}
+
+// dropOld forgets the messages whose retention by the topic is over.
+func (t *topic) dropOld(now int64) {
+	for at := t.oldestEnd(); at != 0 && at <= now; at = t.oldestEnd() {
+		t.kept[0] = nil
+		t.kept = t.kept[1:]
+	}
+}
+
+// oldestEnd is when the topic's retention of its oldest message is over, or 0.
+func (t *topic) oldestEnd() int64 {
+	if len(t.kept) == 0 {
+		return 0
+	}
+	return t.kept[0].time + t.retention()
 }
 
 func (p *publisherService) DetachSubscription(_ context.Context, req *pubsubpb.DetachSubscriptionRequest) (*pubsubpb.DetachSubscriptionResponse, error) {

@@ -11,5 +11,7 @@ func (s *Server) Backlog(subscription string) int {
 	if sub == nil {
 		return 0
 	}
-	return sub.backlog.waiting + sub.backlog.leases.count
+	return sub.unacked()
 }
+
+func (sub *subscription) unacked() int { return sub.backlog.waiting + sub.backlog.leases.count }

@@ -73,6 +73,8 @@ type publishMessage struct {
 	data int // bytes of data
 
 	attributes, longestKey, longestValue int
+	longestValueKey                      []byte
+	reserved                             []byte // a key that only Google's clients may set
 }
 
 // parsePublish reads a PublishRequest. Foreign bytes give an error, never a
@@ -145,18 +147,34 @@ func parseMessage(data []byte) (publishMessage, error) {
 }
 
 func (m *publishMessage) addAttribute(data []byte) error {
-	var key, value []byte
+	key, value, err := parseAttribute(data)
+	if err != nil {
+		return err
+	}
+	m.attributes++
+	m.longestKey = max(m.longestKey, len(key))
+	if len(value) > m.longestValue {
+		m.longestValue, m.longestValueKey = len(value), key
+	}
+	if bytes.HasPrefix(key, []byte(reservedPrefix)) && !bytes.HasPrefix(key, []byte(clientPrefix)) {
+		m.reserved = key
+	}
+	return nil
+}
+
+// parseAttribute reads an entry of the attributes.
+func parseAttribute(data []byte) (key, value []byte, err error) {
 	for len(data) > 0 {
 		f, rest, err := nextField(data)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
 		data = rest
 		if f.num > 2 {
 			continue
 		}
 		if f.typ != protowire.BytesType || !utf8.Valid(f.bytes) {
-			return errMalformed
+			return nil, nil, errMalformed
 		}
 		if f.num == 1 {
 			key = f.bytes
@@ -164,10 +182,7 @@ func (m *publishMessage) addAttribute(data []byte) error {
 			value = f.bytes
 		}
 	}
-	m.attributes++
-	m.longestKey = max(m.longestKey, len(key))
-	m.longestValue = max(m.longestValue, len(value))
-	return nil
+	return key, value, nil
 }
 
 // withoutAssigned copies a message without message_id and publish_time: the

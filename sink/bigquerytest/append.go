@@ -28,7 +28,7 @@ func (c *connection) storeRows(rows [][]byte, m *merged) *appendError {
 		return rowErrors(errs)
 	}
 	s, w := c.server, c.writer
-	if w.hasMode && w.inserts && len(w.schema.keys) > 0 {
+	if c.hasMode && c.inserts && len(w.schema.keys) > 0 {
 		return &appendError{code: codes.Unimplemented, rule: ruleUnhandled, text: "bigquerytest: rows without a change type in a table with a primary key aren't built"}
 	}
 	t := w.table
@@ -39,6 +39,7 @@ func (c *connection) storeRows(rows [][]byte, m *merged) *appendError {
 	t.mu.Lock()
 	t.catchUp(now)
 	t.request = seed
+	t.streamed = now
 	for i := range batch.rows {
 		r := &batch.rows[i]
 		t.active = t.active || r.change != changeInsert
@@ -70,7 +71,7 @@ func (c *connection) check(rows [][]byte) (rowBatch, []*storagepb.RowError) {
 	for i, row := range rows {
 		r, p := w.reader.read(row)
 		if p == nil {
-			p = w.mixed(r)
+			p = c.mixed(r)
 		}
 		if p != nil {
 			c.server.count.refuse(p.rule)
@@ -86,16 +87,18 @@ func (c *connection) check(rows [][]byte) (rowBatch, []*storagepb.RowError) {
 }
 
 // mixed refuses a row that isn't of the connection's kind. The first row
-// decides whether a connection inserts or changes.
-func (w *writer) mixed(r *parsedRow) *rowProblem {
+// decides whether a connection inserts or changes, whatever tables it is for.
+//
+// https://docs.cloud.google.com/bigquery/docs/change-data-capture#limitations
+func (c *connection) mixed(r *parsedRow) *rowProblem {
 	inserts := r.change == changeInsert
-	if !w.hasMode {
-		w.hasMode, w.inserts = true, inserts
+	if !c.hasMode {
+		c.hasMode, c.inserts = true, inserts
 	}
 	switch {
-	case w.inserts == inserts:
+	case c.inserts == inserts:
 		return nil
-	case w.inserts:
+	case c.inserts:
 		return &rowProblem{ruleMixedChanges, "The given value is not a valid CHANGE_TYPE in insert mode: " + r.change.String()}
 	}
 	return &rowProblem{ruleMixedChanges, "The given value is not a valid CHANGE_TYPE in upsert mode: INSERT"}
@@ -151,7 +154,7 @@ func (p *rowPlan) keyText(row []byte) string {
 			break
 		}
 		b = b[n+m:]
-		if f := p.field(number); f != nil && f.keyAt >= 0 && typ == wireType(f.proto) {
+		if f := p.field(number); f != nil && f.keyAt >= 0 && typ == f.wire {
 			parts[f.keyAt] = f.text(v)
 		}
 	}

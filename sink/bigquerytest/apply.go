@@ -30,7 +30,20 @@ func (t *table) catchUp(now time.Time) {
 func (t *table) apply(at time.Time) {
 	t.epoch++
 	t.applied, t.everApply = at, true
+	t.applies = append(t.applies, applied{t.epoch, at})
+	if len(t.applies) > maxApplies {
+		t.applies = append([]applied(nil), t.applies[1:]...)
+	}
 }
+
+// applied is one background apply, which INFORMATION_SCHEMA.JOBS shows.
+type applied struct {
+	epoch uint32
+	at    time.Time
+}
+
+// maxApplies is how many of them a table remembers.
+const maxApplies = 64
 
 // forget drops deletes that the service no longer remembers.
 func (t *table) forget(now time.Time) {

@@ -58,10 +58,7 @@ func wideRow(id, n int) []byte {
 func BenchmarkAppend(b *testing.B) {
 	s := startServer(b, Config{Record: true})
 	d := wideFixture(b, s, restClient(b, s))
-	stream, err := storagepb.NewBigQueryWriteClient(dial(b, s)).AppendRows(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
+	stream := openStream(b, s)
 	const batch, keys, inFlight = 1000, 100_000, 4
 	var requests []*storagepb.AppendRowsRequest
 	for r := range keys / batch {

@@ -17,7 +17,18 @@ type catalog struct {
 
 	mu       sync.RWMutex
 	datasets map[[2]string]*dataset // by project and id
+	dropped  map[[3]string]dropped  // by project, dataset and name
+	spent    map[string][]time.Time // updates by dataset, inserts of tables by project
 }
+
+// dropped is what is kept of a table's name after the table.
+type dropped struct {
+	at      time.Time
+	updates []time.Time
+}
+
+// droppedMemory is how long a name is remembered.
+const droppedMemory = time.Hour
 
 type dataset struct {
 	meta   bq.Dataset
@@ -26,15 +37,17 @@ type dataset struct {
 }
 
 func newCatalog(c *Config, clock *clock) *catalog {
-	return &catalog{settings: c, clock: clock, datasets: map[[2]string]*dataset{}}
+	return &catalog{settings: c, clock: clock, datasets: map[[2]string]*dataset{}, dropped: map[[3]string]dropped{}, spent: map[string][]time.Time{}}
 }
 
-// table returns nil for what doesn't exist.
+// table returns nil for what doesn't exist and for views.
 func (c *catalog) table(project, dataset, name string) *table {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if d := c.datasets[[2]string{project, dataset}]; d != nil {
-		return d.tables[name]
+		if t := d.tables[name]; t != nil && t.view == nil {
+			return t
+		}
 	}
 	return nil
 }
@@ -72,8 +85,63 @@ func (c *catalog) addTable(t *table) *restError {
 	if d.tables[t.name] != nil {
 		return restDuplicate(ruleDuplicate, "Already Exists: Table "+t.id())
 	}
+	if e := c.recall(t); e != nil {
+		return e
+	}
 	t.meta.Location = d.meta.Location
 	d.tables[t.name] = t
+	return nil
+}
+
+// recall applies what is known of the name: quotas belong to names, and writes
+// to a name that was dropped before meet what was there.
+//
+// https://docs.cloud.google.com/bigquery/quotas#standard_tables
+func (c *catalog) recall(t *table) *restError {
+	was, ok := c.dropped[[3]string{t.project, t.dataset, t.name}]
+	if !ok {
+		return nil
+	}
+	t.updates = was.updates
+	if e := t.spend(t.created); e != nil {
+		return e
+	}
+	if t.created.Sub(was.at) < droppedMemory {
+		t.createDelay = max(t.createDelay, c.settings.RecreateDelay)
+	}
+	return nil
+}
+
+// forget takes a table out and remembers its name. The catalog is locked.
+func (c *catalog) forget(d *dataset, t *table) {
+	now := c.clock.now()
+	for name, was := range c.dropped {
+		if now.Sub(was.at) >= droppedMemory {
+			delete(c.dropped, name)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.dropped[[3]string{t.project, t.dataset, t.name}] = dropped{now, t.updates}
+	delete(d.tables, t.name)
+}
+
+// renameTable puts a table's content under another name of its dataset. Who
+// holds the old table has one that was dropped.
+func (c *catalog) renameTable(t *table, name string) *restError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d := c.datasets[[2]string{t.project, t.dataset}]
+	if d == nil || d.tables[t.name] != t {
+		return tableMissing(t.project, t.dataset, t.name)
+	}
+	if d.tables[name] != nil {
+		return restDuplicate(ruleDuplicate, "Already Exists: Table "+t.project+":"+t.dataset+"."+name)
+	}
+	c.forget(d, t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d.tables[name] = t.renamed(name, c.clock.now())
 	return nil
 }
 
@@ -84,10 +152,11 @@ func (c *catalog) removeTable(project, dataset, name string) *restError {
 	if d == nil {
 		return datasetMissing(project, dataset)
 	}
-	if d.tables[name] == nil {
+	t := d.tables[name]
+	if t == nil {
 		return tableMissing(project, dataset, name)
 	}
-	delete(d.tables, name)
+	c.forget(d, t)
 	return nil
 }
 
@@ -122,7 +191,7 @@ func (c *catalog) allTables() []*table {
 func (c *catalog) newTable(project, dataset, name string, now time.Time) *table {
 	return &table{
 		project: project, dataset: dataset, name: name, settings: c.settings,
-		created: now, modified: now, applied: now, etag: 1,
+		created: now, modified: now, applied: now, etag: 1, createDelay: c.settings.CreateDelay,
 		entries: map[string]*entry{},
 	}
 }

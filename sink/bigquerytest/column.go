@@ -88,6 +88,7 @@ type column struct {
 	precision int64 // 0: not parameterised
 	scale     int64
 	maxLength int64 // 0: unlimited; characters of a STRING, bytes of BYTES
+	retyped   bool  // rows may have been written when it had another type
 	field     *bq.TableFieldSchema
 }
 

@@ -14,6 +14,11 @@ type Config struct {
 	Addr        string
 	StorageAddr string
 
+	// ControlAddr is the loopback address of the control endpoint, by which
+	// faults, counters and the clock can be reached from another process: see
+	// control.go. Empty means none; 127.0.0.1:0 takes a free port.
+	ControlAddr string
+
 	// Location is what datasets without one get ("EU" by default).
 	Location string
 
@@ -25,6 +30,16 @@ type Config struct {
 	// table that was just created (default 100 ms; the real service needs
 	// seconds to minutes).
 	CreateDelay time.Duration
+
+	// RecreateDelay is the same for a table whose name was dropped within the
+	// last hour (default 1 s): the service is known to lose or refuse writes to
+	// such a name for longer than to a new one.
+	RecreateDelay time.Duration
+
+	// InsertsPerSecond is how many calls of tables.insert a project makes in a
+	// second (default 10, the documented limit; negative for any number). Above
+	// it throttling can occur, the documentation says; here it does.
+	InsertsPerSecond int
 
 	// SchemaDelay is how long a changed schema stays unseen by the Storage
 	// Write API; afterwards new connections see it (default 200 ms; the real
@@ -39,7 +54,7 @@ type Config struct {
 	IdleClose time.Duration
 
 	// RoundTrip is added between a request being stored and its answer (none
-	// by default).
+	// by default); SetRoundTrip changes it.
 	RoundTrip time.Duration
 
 	// RESTMaxStaleness lets tables.insert and tables.patch set max_staleness.
@@ -60,8 +75,20 @@ type Config struct {
 	// both. Rows are always refused in the response.
 	StreamErrors bool
 
-	// Denied are the permissions that tables.testIamPermissions leaves out.
-	// Calls that need them are refused by faults, not by this.
+	// RequireRouting refuses appends to tables outside of the US multi-region
+	// whose connection lacks the header x-goog-request-params, as reported now
+	// and then of the service. By default they are accepted: the documentation
+	// asks for the header and names no answer, and Google's Go client, which it
+	// says needs no care, doesn't send it.
+	RequireRouting bool
+
+	// ExactJSON refuses JSON values with a number that can't be stored without
+	// loss, as PARSE_JSON does by default. By default such a number is rounded;
+	// the documentation doesn't say which of them the Storage Write API does.
+	ExactJSON bool
+
+	// Denied are permissions that nobody has here: what needs one is refused, and
+	// tables.testIamPermissions leaves it out.
 	Denied []string
 
 	// Record keeps one Applied for each stored row (about 100 bytes a row).
@@ -71,9 +98,11 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Defaults of Config's durations.
+// Defaults of Config's durations and limits.
 const (
 	DefaultCreateDelay        = 100 * time.Millisecond
+	DefaultRecreateDelay      = time.Second
+	DefaultInsertsPerSecond   = 10
 	DefaultSchemaDelay        = 200 * time.Millisecond
 	DefaultUnsetApplyInterval = 15 * time.Minute
 	DefaultIdleClose          = 10 * time.Minute
@@ -97,10 +126,14 @@ func (c Config) withDefaults() Config {
 	text(&c.StorageAddr, "127.0.0.1:0")
 	text(&c.Location, "EU")
 	wait(&c.CreateDelay, DefaultCreateDelay)
+	wait(&c.RecreateDelay, DefaultRecreateDelay)
 	wait(&c.SchemaDelay, DefaultSchemaDelay)
 	wait(&c.UnsetApplyInterval, DefaultUnsetApplyInterval)
 	wait(&c.IdleClose, DefaultIdleClose)
 	wait(&c.RoundTrip, 0)
+	if c.InsertsPerSecond == 0 {
+		c.InsertsPerSecond = DefaultInsertsPerSecond
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -31,17 +31,18 @@ type connection struct {
 	stream  string
 	writer  *writer
 	writers map[string]*writer // every table this connection has written to
+	routed  bool               // the client sent the routing header
+	inserts bool               // what kind of rows the connection carries, once hasMode
+	hasMode bool
 }
 
 // writer is a connection's view of one table.
 type writer struct {
-	table   *table
-	schema  *schema // the version that the connection knows
-	told    int     // the version that UpdatedSchema has told of
-	plan    *rowPlan
-	reader  *rowReader
-	inserts bool // what kind of rows the connection carries, once hasMode
-	hasMode bool
+	table  *table
+	schema *schema // the version that the connection knows
+	told   int     // the version that UpdatedSchema has told of
+	plan   *rowPlan
+	reader *rowReader
 }
 
 // answer is a response with the earliest moment to send it, or the error that
@@ -155,7 +156,7 @@ func (s *Server) closeIdle(now time.Time) {
 func (s *Server) openConnection() *connection {
 	c := &connection{
 		server: s, answers: make(chan answer, maxAnswers), kill: make(chan struct{}),
-		last: s.clock.now(), writers: map[string]*writer{},
+		last: s.clock.now(), writers: map[string]*writer{}, routed: true,
 	}
 	s.connections.mu.Lock()
 	defer s.connections.mu.Unlock()

@@ -83,8 +83,8 @@ func (c *column) intDigits() int64 {
 	return 38 // one more fits in part: the slow way knows
 }
 
-// unscaled parses a number and rounds it, half away from zero, to the
-// column's scale. The result is the value × 10^scale of the type (9 or 38).
+// unscaled parses a number and rounds it, half away from zero or as the
+// column's rounding mode says, to the column's scale. The result is the value × 10^scale of the type (9 or 38).
 //
 // https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-types#parameterized_decimal_type
 func (c *column) unscaled(b []byte) (*big.Int, error) {
@@ -99,7 +99,7 @@ func (c *column) unscaled(b []byte) (*big.Int, error) {
 	if c.precision > 0 {
 		scale = c.scale
 	}
-	n := rescale(digits, exponent+scale)
+	n := rescale(digits, exponent+scale, c.halfEven())
 	if n == nil {
 		return nil, errDecimalRange
 	}
@@ -147,9 +147,16 @@ func splitDecimal(b []byte) (*big.Int, int64, error) {
 	return n, exponent - int64(len(fraction)), nil
 }
 
-// rescale returns n × 10^shift, rounded half away from zero, or nil when the
-// result is far out of every range.
-func rescale(n *big.Int, shift int64) *big.Int {
+// halfEven says whether the column rounds to even.
+//
+// https://docs.cloud.google.com/bigquery/docs/schemas#rounding_mode
+func (c *column) halfEven() bool {
+	return c.field != nil && c.field.RoundingMode == "ROUND_HALF_EVEN"
+}
+
+// rescale returns n × 10^shift, rounded half away from zero or half to even,
+// or nil when the result is far out of every range.
+func rescale(n *big.Int, shift int64, even bool) *big.Int {
 	switch {
 	case n.Sign() == 0:
 		return new(big.Int)
@@ -167,7 +174,8 @@ func rescale(n *big.Int, shift int64) *big.Int {
 	}
 	divisor := new(big.Int).Exp(big.NewInt(10), big.NewInt(-shift), nil)
 	quotient, rest := new(big.Int).QuoRem(n, divisor, new(big.Int))
-	if rest.Abs(rest).Lsh(rest, 1).Cmp(divisor) >= 0 {
+	half := rest.Abs(rest).Lsh(rest, 1).Cmp(divisor)
+	if half > 0 || half == 0 && !(even && quotient.Bit(0) == 0) {
 		quotient.Add(quotient, big.NewInt(int64(n.Sign())))
 	}
 	return quotient

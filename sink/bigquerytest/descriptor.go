@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
@@ -40,10 +41,14 @@ const (
 // fieldPlan is one field of the writer's descriptor, bound to what it fills.
 type fieldPlan struct {
 	role   role
-	proto  protoType
-	column *column // nil for pseudo-columns
-	keyAt  int     // place in the primary key, or -1
-	slot   int     // place in rowPlan.fields
+	proto  protoType // of the plain value: what a wrapper holds, STRING for an enum's name
+	form   form
+	wire   protowire.Type
+	enum   protoreflect.EnumValueDescriptors // of formEnumName
+	column *column                           // nil for pseudo-columns
+	keyAt  int                               // place in the primary key, or -1
+	slot   int                               // place in rowPlan.fields
+	exact  bool                              // Config.ExactJSON
 }
 
 // rowPlan reads the rows of one writer schema for one version of a table's
@@ -55,8 +60,9 @@ type rowPlan struct {
 	sparse   map[protowire.Number]*fieldPlan
 	cdc      bool // the descriptor has _CHANGE_TYPE
 	keys     [maxKeyColumns]*fieldPlan
-	required []*fieldPlan
-	absent   []*column // REQUIRED columns that the descriptor leaves out
+	required []*fieldPlan // of REQUIRED columns
+	labelled []*fieldPlan // with the label required in the writer's descriptor
+	absent   []*column    // REQUIRED columns that the descriptor leaves out
 	position *fieldPlan
 	commit   *fieldPlan
 }
@@ -78,7 +84,8 @@ func newRowPlan(d *descriptorpb.DescriptorProto, s *schema) (*rowPlan, *appendEr
 	if len(d.GetField()) > maxFields {
 		return nil, invalidArgument(ruleDescriptor, fmt.Sprintf("Invalid proto schema: %d fields", len(d.GetField())))
 	}
-	if err := checkDescriptor(d); err != nil {
+	message, err := checkDescriptor(d)
+	if err != nil {
 		return nil, invalidArgument(ruleDescriptor, "Invalid proto schema: "+err.Error())
 	}
 	p := &rowPlan{schema: s, sparse: map[protowire.Number]*fieldPlan{}}
@@ -91,7 +98,7 @@ func newRowPlan(d *descriptorpb.DescriptorProto, s *schema) (*rowPlan, *appendEr
 			return nil, invalidArgument(ruleDescriptor, fmt.Sprintf("Invalid proto schema: two fields for column %s", name))
 		}
 		seen[lower] = true
-		f, refused := bindField(fd, lower, s)
+		f, refused := bindField(fd, message.Fields().ByNumber(protowire.Number(fd.GetNumber())), lower, s)
 		if refused != nil {
 			return nil, refused
 		}
@@ -100,6 +107,9 @@ func newRowPlan(d *descriptorpb.DescriptorProto, s *schema) (*rowPlan, *appendEr
 			continue
 		}
 		p.add(protowire.Number(fd.GetNumber()), f)
+		if fd.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REQUIRED {
+			p.labelled = append(p.labelled, f)
+		}
 	}
 	if len(extra) > 0 {
 		return nil, extraFields(extra)
@@ -168,9 +178,9 @@ func (p *rowPlan) finish(seen map[string]bool) *appendError {
 }
 
 // bindField returns nil without an error for a field that the table lacks.
-func bindField(fd *descriptorpb.FieldDescriptorProto, lower string, s *schema) (*fieldPlan, *appendError) {
+func bindField(fd *descriptorpb.FieldDescriptorProto, resolved protoreflect.FieldDescriptor, lower string, s *schema) (*fieldPlan, *appendError) {
 	repeated := fd.GetLabel() == descriptorpb.FieldDescriptorProto_LABEL_REPEATED
-	f := &fieldPlan{proto: fd.GetType(), keyAt: -1}
+	f := &fieldPlan{proto: fd.GetType(), wire: protowire.BytesType, keyAt: -1}
 	if lower == changeTypeName || lower == sequenceName {
 		f.role = roleChangeType
 		if lower == sequenceName {
@@ -186,10 +196,7 @@ func bindField(fd *descriptorpb.FieldDescriptorProto, lower string, s *schema) (
 		return nil, nil
 	}
 	f.keyAt = slices.Index(s.keys, f.column)
-	switch {
-	case f.proto == descriptorpb.FieldDescriptorProto_TYPE_MESSAGE, f.proto == descriptorpb.FieldDescriptorProto_TYPE_ENUM:
-		return nil, &appendError{code: codes.Unimplemented, rule: ruleUnhandled, text: "bigquerytest: field " + fd.GetName() + ": messages and enums in rows aren't built"}
-	case !slices.Contains(accepted[f.column.kind], f.proto), repeated != f.column.repeated:
+	if !f.bindType(fd.GetType(), resolved) || repeated != f.column.repeated {
 		return nil, mismatch(fd, f.column.kind.restName())
 	}
 	return f, nil
@@ -220,22 +227,28 @@ func columnName(fd *descriptorpb.FieldDescriptorProto) string {
 	return fd.GetName()
 }
 
-// checkDescriptor says whether protobuf itself takes the descriptor as a
+// checkDescriptor resolves the descriptor, if protobuf itself takes it as a
 // self-contained proto2 message.
-func checkDescriptor(d *descriptorpb.DescriptorProto) error {
+//
+// https://docs.cloud.google.com/bigquery/docs/write-api#proto_buffer_handling
+func checkDescriptor(d *descriptorpb.DescriptorProto) (protoreflect.MessageDescriptor, error) {
 	if len(d.GetField()) == 0 {
-		return errors.New("a message without fields")
+		return nil, errors.New("a message without fields")
 	}
 	for _, fd := range d.GetField() {
 		if fd.GetNumber() <= 0 {
-			return fmt.Errorf("field number %d", fd.GetNumber())
+			return nil, fmt.Errorf("field number %d", fd.GetNumber())
 		}
 	}
 	file := &descriptorpb.FileDescriptorProto{
 		Name:        new("BqMessage.proto"),
 		Syntax:      new("proto2"),
+		Dependency:  wellKnownFiles,
 		MessageType: []*descriptorpb.DescriptorProto{d},
 	}
-	_, err := protodesc.NewFile(file, nil)
-	return err
+	resolved, err := protodesc.NewFile(file, protoregistry.GlobalFiles)
+	if err != nil {
+		return nil, err
+	}
+	return resolved.Messages().Get(0), nil
 }

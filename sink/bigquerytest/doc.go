@@ -26,11 +26,21 @@
 // the baseline still shows. A background apply makes both equal and moves the
 // apply watermark; it happens when an interval has passed on the server's
 // clock. That clock runs with real time and can be moved by [Server.Advance].
-// A query shows the baseline within max_staleness and merges beyond it.
+// A query shows the baseline within max_staleness and merges beyond it. A view
+// is a table without rows whose query runs each time; the schema that it shows
+// is frozen until its query is set again. A name that was dropped is remembered
+// for an hour: quotas go on, and streams meet a table of that name later.
+//
+// # SQL
+//
+// One table, view or subquery a SELECT: no joins, no set operations, no
+// functions but COUNT, MIN, MAX, SUM and ROW_NUMBER, no arithmetic. The DDL is
+// that of tables, views, columns and keys; of DML only TRUNCATE TABLE runs.
 //
 // # On failure
 //
 // A request is appended whole or not at all. [Server.Inject] queues faults,
-// among them an answer that is lost after its rows were stored. Everything is
-// in memory and gone after [Server.Close].
+// among them an answer that is lost after its rows were stored; a server in
+// another process takes them over HTTP, if [Config].ControlAddr is set (GET /help
+// there lists how). Everything is in memory and gone after [Server.Close].
 package bigquerytest

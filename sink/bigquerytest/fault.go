@@ -43,6 +43,13 @@ const (
 	FaultRESTLost FaultKind = "rest_lost"
 )
 
+// faultKinds are all kinds, in the order of their constants.
+var faultKinds = []FaultKind{
+	FaultAborted, FaultUnavailable, FaultAnswerLost, FaultSlow, FaultThroughput,
+	FaultRefuseRow, FaultRefuseAll, FaultRefuseRequest, FaultPermission,
+	FaultREST, FaultRESTLost,
+}
+
 // Fault is one queued fault. Faults are tried in the order of Inject; the
 // first that fits a request is used up by one.
 type Fault struct {

@@ -99,7 +99,13 @@ func FuzzREST(f *testing.F) {
 	f.Add("POST", "/projects/p/queries", `{"query":"SELECT * FROM d.e","useLegacySql":false,"queryParameters":[null]}`)
 	f.Add("POST", "/bigquery/v2/projects/p/jobs", `{"configuration":{"query":{"query":"SELECT * FROM d.e","useLegacySql":false}}}`)
 	f.Add("GET", "/projects/p/datasets/d/tables/e/data?startIndex=5&maxResults=99999999999", "")
+	f.Add("POST", "/projects/p/datasets/d/tables", `{"tableReference":{"tableId":"v"},"view":{"query":"SELECT string FROM d.e","useLegacySql":false}}`)
+	f.Add("PATCH", "/projects/p/datasets/d/tables/v", `{"view":{"query":"SELECT int64 FROM d.e","useLegacySql":false},"description":null}`)
+	f.Add("POST", "/projects/p/queries", `{"query":"SELECT @a","useLegacySql":false,"dryRun":true,"queryParameters":[{"name":"a","parameterType":{"type":"NUMERIC"},"parameterValue":{"value":"1e99"}}]}`)
+	f.Add("POST", "/projects/p/datasets/d/tables/e:testIamPermissions", `{"permissions":["x",""]}`)
+	f.Add("DELETE", "/projects/p/datasets/d?deleteContents=true", "")
 	f.Fuzz(func(t *testing.T, method, target, body string) {
+		s.Advance(updateWindow)
 		r, err := http.NewRequest(method, "http://x", strings.NewReader(body))
 		if err != nil {
 			return
@@ -119,7 +125,11 @@ func FuzzSQL(f *testing.F) {
 	s := startServer(f, Config{})
 	everyTable(f, s)
 	stream := openStream(f, s)
-	stream.stored(appendRequest(everyStream, everyDescriptor()))
+	stream.stored(appendRequest(everyStream, descriptor(
+		field{name: "int64", typ: protoInt64}, field{name: "string", typ: protoString}, field{name: "numeric", typ: protoString}, field{name: "json", typ: protoString},
+		field{name: "bool", typ: protoBool}, field{name: "timestamp", typ: protoInt64}, field{name: "bytes", typ: protoBytes}, field{name: "date", typ: protoString},
+		field{name: "r_string", typ: protoString, repeated: true}, field{name: "_CHANGE_TYPE", typ: protoString}),
+		wire(1, "a", "1.5", `{"a":1}`, true, 5, []byte{1, 2}, "2020-01-01", "x", "UPSERT"), wire(1, "b", "-2", nil, false, 6, nil, nil, nil, "UPSERT"), wire(2, "a%", "0", nil, nil, nil, nil, nil, nil, "UPSERT")))
 	for _, sql := range []string{
 		"SELECT * FROM d.e WHERE int64 = 1 AND string >= 'x' ORDER BY json LIMIT 1 OFFSET 2",
 		"SELECT COUNT(*) n, date FROM `p.d.e`; -- x",
@@ -129,8 +139,21 @@ func FuzzSQL(f *testing.F) {
 	} {
 		f.Add(sql)
 	}
+	for _, sql := range []string{
+		"SELECT DISTINCT e.int64, COUNT(DISTINCT string) AS n, SUM(numeric), MAX(date) FROM d.e AS e WHERE (NOT bool OR float64 IN (1, -2.5e3, NULL)) AND string LIKE 'a%\\\\_' GROUP BY 1 HAVING n > 1 ORDER BY n DESC, 1",
+		"SELECT * EXCEPT (json) FROM (SELECT * FROM d.e WHERE timestamp BETWEEN TIMESTAMP '2020-01-01' AND @t) AS x QUALIFY ROW_NUMBER() OVER (PARTITION BY int64, string ORDER BY bytes DESC) = 1 LIMIT 5",
+		"CREATE OR REPLACE VIEW d.v (a OPTIONS (description = 'x'), b) OPTIONS (description = '\\u00e4') AS SELECT int64, string FROM d.e", "SELECT a FROM d.v WHERE b > b'\\xff'",
+		"CREATE VIEW d.v AS SELECT * FROM d.v", "DROP VIEW IF EXISTS d.v", "DROP TABLE d.x;", "TRUNCATE TABLE d.x", "MERGE INTO d.e USING d.x ON FALSE", "ALTER TABLE d.x RENAME TO y",
+		"ALTER TABLE d.x ALTER COLUMN a SET DATA TYPE BIGNUMERIC(40, 20), ALTER COLUMN b SET OPTIONS (description = NULL), ADD PRIMARY KEY (a) NOT ENFORCED, DROP PRIMARY KEY IF EXISTS",
+		"ALTER VIEW d.v SET OPTIONS (description = 'y')", "SELECT * FROM `region-eu`.INFORMATION_SCHEMA.JOBS", "SELECT * FROM d.INFORMATION_SCHEMA.KEY_COLUMN_USAGE", "SELECT 1, NULL, DATE '2020-01-01'",
+	} {
+		f.Add(sql)
+	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		out, e := s.run(sql, queryContext{project: project, dataset: "d"})
+		s.Advance(updateWindow)
+		params := map[string]literal{"t": {text: "2024-01-01", quote: true, kind: kindTimestamp}}
+		_, _ = s.run(sql, queryContext{project: project, dataset: "d", params: params, dryRun: true})
+		out, e := s.run(sql, queryContext{project: project, dataset: "d", params: params})
 		switch {
 		case e == nil && out == nil:
 			t.Fatal("neither an answer nor a refusal")

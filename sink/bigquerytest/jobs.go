@@ -2,7 +2,6 @@ package bigquerytest
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,12 +82,40 @@ func (s *Server) runJob(project string, r jobRequest) (*job, *restError) {
 		j.meta.Status.ErrorResult, j.meta.Status.Errors = problem, []*bq.ErrorProto{problem}
 		return j, nil
 	}
-	j.meta.Statistics.Query.StatementType = "SELECT"
-	if out.ddl != "" {
-		j.meta.Statistics.Query.StatementType = out.ddl + "_TABLE"
-		j.meta.Statistics.Query.DdlOperationPerformed = out.ddl
-	}
+	j.meta.Statistics.TotalBytesProcessed = out.bytes
+	j.meta.Statistics.Query = out.statistics()
 	return j, nil
+}
+
+func (r *result) statistics() *bq.JobStatistics2 {
+	return &bq.JobStatistics2{
+		StatementType: r.kind, DdlOperationPerformed: r.ddl, TotalBytesProcessed: r.bytes, TotalBytesBilled: r.bytes,
+		ForceSendFields: []string{"TotalBytesProcessed"},
+	}
+}
+
+// dryRun checks a statement and the rights that it needs, and says what it
+// would read. Nothing is done and no job is remembered.
+//
+// https://docs.cloud.google.com/bigquery/docs/running-queries#dry-run
+func (s *Server) dryRun(project string, r jobRequest) (*bq.Job, *restError) {
+	if r.legacy {
+		return nil, restUnhandled("legacy SQL isn't built")
+	}
+	r.context.dryRun = true
+	out, e := s.run(r.sql, r.context)
+	if e != nil {
+		return nil, e
+	}
+	statistics := out.statistics()
+	statistics.Schema, statistics.TotalBytesBilled = out.page(0, 0, false).schema, 0
+	return &bq.Job{
+		Kind:          "bigquery#job",
+		JobReference:  &bq.JobReference{ProjectId: project, Location: r.location},
+		Configuration: &bq.JobConfiguration{JobType: "QUERY", DryRun: true, Query: &bq.JobConfigurationQuery{Query: r.sql, UseLegacySql: new(bool)}},
+		Status:        &bq.JobStatus{State: "DONE"},
+		Statistics:    &bq.JobStatistics{CreationTime: millis(s.clock.now()), TotalBytesProcessed: out.bytes, Query: statistics},
+	}, nil
 }
 
 func (s *Server) findJob(project, id string) (*job, *restError) {
@@ -110,8 +137,8 @@ func (c *call) insertJob() (any, *restError) {
 		return nil, restUnhandled("only query jobs are built")
 	}
 	query := in.Configuration.Query
-	if in.Configuration.DryRun || query.DestinationTable != nil {
-		return nil, restUnhandled("dry runs and destination tables aren't built")
+	if query.DestinationTable != nil {
+		return nil, restUnhandled("destination tables aren't built")
 	}
 	params, e := parameters(query.QueryParameters)
 	if e != nil {
@@ -121,6 +148,13 @@ func (c *call) insertJob() (any, *restError) {
 		location: c.server.config.Location, sql: query.Query,
 		legacy:  query.UseLegacySql == nil || *query.UseLegacySql,
 		context: defaultDataset(c.project, query.DefaultDataset, params),
+	}
+	if in.Configuration.DryRun {
+		j, e := c.server.dryRun(c.project, r)
+		if e != nil {
+			return nil, e
+		}
+		return j, nil
 	}
 	if in.JobReference != nil {
 		r.id = in.JobReference.JobId
@@ -146,9 +180,6 @@ func (c *call) query() (any, *restError) {
 	if e := c.decode(&in); e != nil {
 		return nil, e
 	}
-	if in.DryRun {
-		return nil, restUnhandled("dry runs aren't built")
-	}
 	params, e := parameters(in.QueryParameters)
 	if e != nil {
 		return nil, e
@@ -157,6 +188,16 @@ func (c *call) query() (any, *restError) {
 		location: c.server.config.Location, sql: in.Query,
 		legacy:  in.UseLegacySql == nil || *in.UseLegacySql,
 		context: defaultDataset(c.project, in.DefaultDataset, params),
+	}
+	if in.DryRun {
+		j, e := c.server.dryRun(c.project, r)
+		if e != nil {
+			return nil, e
+		}
+		return &bq.QueryResponse{
+			Kind: "bigquery#queryResponse", JobComplete: true, JobReference: j.JobReference, Schema: j.Statistics.Query.Schema, Location: r.location,
+			TotalBytesProcessed: j.Statistics.TotalBytesProcessed, ForceSendFields: []string{"TotalBytesProcessed"},
+		}, nil
 	}
 	if in.RequestId != "" {
 		r.id = "request_" + in.RequestId
@@ -179,7 +220,7 @@ func (c *call) query() (any, *restError) {
 	return &bq.QueryResponse{
 		Kind: "bigquery#queryResponse", JobComplete: true, JobReference: j.meta.JobReference,
 		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next,
-		Location: r.location,
+		Location: r.location, TotalBytesProcessed: j.result.bytes,
 	}, nil
 }
 
@@ -213,7 +254,7 @@ func (c *call) queryResults() (any, *restError) {
 	p := j.result.page(int(from), int(min(most, maxPageRows)), q.Get("formatOptions.useInt64Timestamp") == "true")
 	return &bq.GetQueryResultsResponse{
 		Kind: "bigquery#getQueryResultsResponse", JobComplete: true, JobReference: j.meta.JobReference,
-		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next,
+		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next, TotalBytesProcessed: j.result.bytes,
 	}, nil
 }
 
@@ -235,14 +276,16 @@ func parameters(in []*bq.QueryParameter) (map[string]literal, *restError) {
 		if p == nil || p.Name == "" || p.ParameterType == nil || p.ParameterValue == nil {
 			return nil, restUnhandled("only named scalar query parameters are built")
 		}
-		l := literal{text: p.ParameterValue.Value}
-		switch typeNames[strings.ToUpper(p.ParameterType.Type)] {
+		l := literal{text: p.ParameterValue.Value, kind: typeNames[strings.ToUpper(p.ParameterType.Type)]}
+		switch l.kind {
 		case kindInt64, kindFloat64, kindBool, kindNumeric, kindBigNumeric:
-		case kindString, kindDate, kindDatetime, kindTime, kindTimestamp, kindBytes:
+		case kindString, kindDate, kindDatetime, kindTime, kindTimestamp, kindBytes, kindJSON:
 			l.quote = true
 		default:
-			return nil, &restError{http.StatusNotImplemented, "notImplemented", "bigquerytest: query parameters of type " + p.ParameterType.Type + " aren't built", ruleUnhandled}
+			return nil, restUnhandled("query parameters of type " + p.ParameterType.Type + " aren't built")
 		}
+		// Google's client sends a value of null, which reads as "".
+		l.null = l.text == "" && l.kind != kindString && l.kind != kindBytes
 		out[strings.ToLower(p.Name)] = l
 	}
 	return out, nil

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,13 +18,16 @@ import (
 const maxJSONDepth = 500
 
 var (
-	errJSONText  = errors.New("not JSON")
-	errJSONDepth = errors.New("nested deeper than 500")
+	errJSONText   = errors.New("not JSON")
+	errJSONDepth  = errors.New("nested deeper than 500")
+	errJSONNumber = errors.New("a number beyond FLOAT64")
+	errJSONExact  = errors.New("a number that can't be stored without loss of precision")
 )
 
 // checkJSON says whether b is one JSON value in valid UTF-8 that nests at most
-// 500 deep.
-func checkJSON(b []byte) error {
+// 500 deep and whose numbers FLOAT64 has room for; with exact, also whether
+// each is stored without loss.
+func checkJSON(b []byte, exact bool) error {
 	if !utf8.Valid(b) || !json.Valid(b) {
 		return errJSONText
 	}
@@ -36,6 +39,12 @@ func checkJSON(b []byte) error {
 		case c == '"':
 			inText = !inText
 		case inText:
+		case c == '-' || c >= '0' && c <= '9':
+			n := numberBytes(b[i:])
+			if err := checkJSONNumber(b[i:i+n], exact); err != nil {
+				return err
+			}
+			i += n - 1
 		case c == '{' || c == '[':
 			if depth++; depth > maxJSONDepth {
 				return errJSONDepth
@@ -43,6 +52,74 @@ func checkJSON(b []byte) error {
 		case c == '}' || c == ']':
 			depth--
 		}
+	}
+	return nil
+}
+
+// numberBytes is the length of the number that valid JSON goes on with.
+func numberBytes(b []byte) int {
+	for i, c := range b {
+		if (c < '0' || c > '9') && c != '-' && c != '+' && c != '.' && c != 'e' && c != 'E' {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// shortNumber is how many bytes a number without an exponent may have and
+// certainly be within FLOAT64; the longest exact one is shorter.
+const (
+	shortNumber = 300
+	exactNumber = 15
+)
+
+func checkJSONNumber(b []byte, exact bool) error {
+	if len(b) <= exactNumber || (!exact && len(b) <= shortNumber) {
+		if !bytes.ContainsAny(b, "eE") {
+			return nil
+		}
+	}
+	f, err := strconv.ParseFloat(string(b), 64)
+	switch {
+	case err != nil:
+		return errJSONNumber
+	case !exact || isJSONInteger(string(b)):
+		return nil
+	}
+	return sameDecimal(b, strconv.AppendFloat(nil, f, 'g', -1, 64))
+}
+
+// isJSONInteger says whether a number is stored as an integer.
+func isJSONInteger(s string) bool {
+	_, signed := strconv.ParseInt(s, 10, 64)
+	_, unsigned := strconv.ParseUint(s, 10, 64)
+	return signed == nil || unsigned == nil
+}
+
+// sameDecimal refuses a number that another writes with another value.
+func sameDecimal(a, b []byte) error {
+	x, xe, err := splitDecimal(a)
+	if err != nil {
+		return errJSONExact // longer than any number that is exact
+	}
+	y, ye, err := splitDecimal(b)
+	if err != nil {
+		return err
+	}
+	for _, n := range []struct {
+		digits   *big.Int
+		exponent *int64
+	}{{x, &xe}, {y, &ye}} {
+		for ten, rest := big.NewInt(10), new(big.Int); n.digits.Sign() != 0; *n.exponent++ {
+			quotient, _ := new(big.Int).QuoRem(n.digits, ten, rest)
+			if rest.Sign() != 0 {
+				break
+			}
+			n.digits.Set(quotient)
+		}
+	}
+	if x.Cmp(y) != 0 || (x.Sign() != 0 && xe != ye) {
+		return errJSONExact
 	}
 	return nil
 }
@@ -154,8 +231,8 @@ func jsonNumber(s string) string {
 		return strconv.FormatUint(n, 10)
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil && math.IsInf(f, 0) {
-		return s
+	if err != nil {
+		return s // checkJSONNumber has refused it before
 	}
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if strings.Trim(text, "-0123456789") == "" {

@@ -104,12 +104,12 @@ func TestCompositeKeys(t *testing.T) {
 func TestRecreatedTable(t *testing.T) {
 	s, stream := keyed(t, Config{CreateDelay: minute})
 	svc := rawREST(t, s)
-	insertTable(t, svc, definition("log", nil, "line STRING"))
+	insertTable(t, svc, definition("log", []string{"line"}, "line STRING"))
 	s.Advance(minute)
 	logStream := strings.Replace(usersStream, "users", "log", 1)
-	lines := descriptor(field{name: "line", typ: protoString})
+	lines := descriptor(field{name: "line", typ: protoString}, field{name: "_CHANGE_TYPE", typ: protoString})
 	stream.stored(up(usersDescriptor, wire(1, "a", "UPSERT", "1")))
-	stream.stored(appendRequest(logStream, lines, wire("x")))
+	stream.stored(appendRequest(logStream, lines, wire("x", "UPSERT")))
 	if err := svc.Tables.Delete(project, "d", "users").Do(); err != nil {
 		t.Fatal(err)
 	}

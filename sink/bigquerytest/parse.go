@@ -84,14 +84,18 @@ func (r *rowReader) read(row []byte) (*parsedRow, *rowProblem) {
 
 // value checks one column's value, or a packed list of them.
 func (r *rowReader) value(f *fieldPlan, typ protowire.Type, v wireValue) *rowProblem {
-	want := wireType(f.proto)
+	want := f.wire
 	if f.column.repeated && typ == protowire.BytesType && want != protowire.BytesType {
 		for b := v.b; len(b) > 0; {
 			item, n := consume(b, want)
 			if n < 0 {
 				return malformed(protowire.ParseError(n))
 			}
-			if err := f.check(item); err != nil {
+			item, err := f.open(item)
+			if err == nil {
+				err = f.check(item)
+			}
+			if err != nil {
 				return f.problem(item, err)
 			}
 			b = b[n:]
@@ -101,7 +105,11 @@ func (r *rowReader) value(f *fieldPlan, typ protowire.Type, v wireValue) *rowPro
 	if typ != want {
 		return malformed(fmt.Errorf("column %s has wire type %d", f.column.name, typ))
 	}
-	if err := f.check(v); err != nil {
+	v, err := f.open(v)
+	if err == nil {
+		err = f.check(v)
+	}
+	if err != nil {
 		return f.problem(v, err)
 	}
 	r.seen[f.slot] = true
@@ -118,6 +126,11 @@ func (r *rowReader) value(f *fieldPlan, typ protowire.Type, v wireValue) *rowPro
 }
 
 func (r *rowReader) finish(changeText, sequenceText []byte) (*parsedRow, *rowProblem) {
+	for _, f := range r.plan.labelled {
+		if !r.seen[f.slot] {
+			return nil, malformed(fmt.Errorf("a field that the writer schema has as required is missing"))
+		}
+	}
 	if p := r.changeType(changeText); p != nil {
 		return nil, p
 	}

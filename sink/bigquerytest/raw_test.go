@@ -12,6 +12,7 @@ import (
 	"google.golang.org/api/googleapi"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
@@ -91,7 +92,17 @@ type rawStream struct {
 
 func openStream(t testing.TB, s *Server) rawStream {
 	t.Helper()
-	stream, err := storagepb.NewBigQueryWriteClient(dial(t, s)).AppendRows(t.Context())
+	return openRouted(t, s, "write_stream=any")
+}
+
+// openRouted opens a stream with a routing header, "" for none.
+func openRouted(t testing.TB, s *Server, header string) rawStream {
+	t.Helper()
+	ctx := t.Context()
+	if header != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "x-goog-request-params", header)
+	}
+	stream, err := storagepb.NewBigQueryWriteClient(dial(t, s)).AppendRows(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

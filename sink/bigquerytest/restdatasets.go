@@ -43,6 +43,9 @@ func (c *call) insertDataset() (any, *restError) {
 		return nil, restDuplicate(ruleDuplicate, "Already Exists: Dataset "+c.project+":"+id)
 	}
 	now := c.server.clock.now()
+	if e := cat.spendDataset(c.project+":"+id, now); e != nil {
+		return nil, e
+	}
 	in.Kind, in.Id = "bigquery#dataset", c.project+":"+id
 	in.DatasetReference = &bq.DatasetReference{ProjectId: c.project, DatasetId: id}
 	if in.Location == "" {
@@ -94,6 +97,9 @@ func (c *call) patchDataset() (any, *restError) {
 	if e := c.checkETag(etag(d.meta.Id, d.etag)); e != nil {
 		return nil, e
 	}
+	if e := c.server.catalog.spendDataset(d.meta.Id, c.server.clock.now()); e != nil {
+		return nil, e
+	}
 	if in.Description != "" {
 		d.meta.Description = in.Description
 	}
@@ -126,6 +132,12 @@ func (c *call) deleteDataset() (any, *restError) {
 	}
 	if len(d.tables) > 0 && c.request.URL.Query().Get("deleteContents") != "true" {
 		return nil, &restError{http.StatusBadRequest, "resourceInUse", "Dataset " + d.meta.Id + " is still in use", ruleInUse}
+	}
+	if e := c.server.catalog.spendDataset(d.meta.Id, c.server.clock.now()); e != nil {
+		return nil, e
+	}
+	for _, t := range d.tables {
+		c.server.catalog.forget(d, t)
 	}
 	delete(c.server.catalog.datasets, [2]string{c.project, c.dataset})
 	return nil, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -90,7 +89,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, method string, h
 		s.writeError(w, &restError{http.StatusRequestEntityTooLarge, "uploadTooLarge", "The request is too large.", ""})
 		return
 	}
-	answer, refused := h(c)
+	answer, refused := any(nil), c.permitted()
+	if refused == nil {
+		answer, refused = h(c)
+	}
 	if refused == nil && fault != nil {
 		refused = &restError{http.StatusServiceUnavailable, "backendError", "The answer was lost.", ""}
 	}
@@ -168,15 +170,5 @@ func (c *call) tableAction() (any, *restError) {
 		return nil, restUnhandled("POST on a table, verb " + verb)
 	}
 	c.table = name
-	if _, e := c.server.catalog.find(c.project, c.dataset, name); e != nil {
-		return nil, e
-	}
-	var req struct {
-		Permissions []string `json:"permissions"`
-	}
-	if e := c.decode(&req); e != nil {
-		return nil, e
-	}
-	granted := slices.DeleteFunc(req.Permissions, func(p string) bool { return slices.Contains(c.server.config.Denied, p) })
-	return map[string][]string{"permissions": granted}, nil
+	return c.testPermissions()
 }

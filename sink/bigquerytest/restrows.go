@@ -1,6 +1,7 @@
 package bigquerytest
 
 import (
+	"fmt"
 	"strconv"
 
 	bq "google.golang.org/api/bigquery/v2"
@@ -72,7 +73,11 @@ func (c *column) restText(text string, int64Times bool) string {
 	if int64Times {
 		return strconv.FormatInt(micros, 10)
 	}
-	return strconv.FormatFloat(float64(micros)/1e6, 'f', 6, 64)
+	sign := ""
+	if micros < 0 {
+		sign, micros = "-", -micros
+	}
+	return fmt.Sprintf("%s%d.%06d", sign, micros/1e6, micros%1e6)
 }
 
 // listData is tabledata.list. It shows the baseline: what the service's
@@ -81,6 +86,9 @@ func (c *call) listData() (any, *restError) {
 	t, e := c.server.catalog.find(c.project, c.dataset, c.table)
 	if e != nil {
 		return nil, e
+	}
+	if t.view != nil {
+		return nil, restInvalid(ruleViewData, "Cannot list a table of type VIEW.")
 	}
 	columns, stored := t.read(c.server.clock.now(), true)
 	total := int64(len(stored))

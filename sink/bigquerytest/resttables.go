@@ -3,22 +3,12 @@ package bigquerytest
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	bq "google.golang.org/api/bigquery/v2"
-)
-
-// Updates of one table's metadata that are allowed within a window: creating
-// it, patches and DDL.
-//
-// https://docs.cloud.google.com/bigquery/quotas#standard_tables
-const (
-	maxUpdates   = 5
-	updateWindow = 10 * time.Second
 )
 
 // checkTableName allows letters, marks, numbers, connectors, dashes and spaces,
@@ -43,8 +33,20 @@ func (c *call) insertTable() (any, *restError) {
 	if in.TableReference == nil {
 		return nil, restInvalid(ruleTableName, "Required parameter is missing: tableReference")
 	}
+	if e := c.server.catalog.spendInsert(c.project, c.server.clock.now()); e != nil {
+		return nil, e
+	}
 	c.table = in.TableReference.TableId
-	t, e := c.server.makeTable(c.project, c.dataset, c.table, &in)
+	view, e := c.viewDefinition()
+	if e != nil {
+		return nil, e
+	}
+	var t *table
+	if view != nil {
+		t, e = c.insertView(&in, view)
+	} else {
+		t, e = c.server.makeTable(c.project, c.dataset, c.table, &in)
+	}
 	if e != nil {
 		return nil, e
 	}
@@ -59,12 +61,27 @@ func (c *call) insertTable() (any, *restError) {
 	return t.answer(), nil
 }
 
+func (c *call) insertView(in *bq.Table, view *viewDefinition) (*table, *restError) {
+	if in.Schema != nil || in.TableConstraints != nil || in.Clustering != nil || in.MaxStaleness != "" {
+		return nil, restInvalid(ruleViewQuery, "Schema, constraints, clustering and max_staleness are not allowed for a view")
+	}
+	t, e := c.server.makeView(c.project, c.dataset, c.table, *view, queryContext{})
+	if e != nil {
+		return nil, e
+	}
+	t.meta.FriendlyName, t.meta.Labels, t.meta.Description = in.FriendlyName, in.Labels, in.Description
+	return t, checkDescription(in.Description)
+}
+
 // makeTable checks a table's definition; the table isn't in the catalog yet.
 func (s *Server) makeTable(project, dataset, name string, in *bq.Table) (*table, *restError) {
 	if e := checkTableName(name); e != nil {
 		return nil, e
 	}
 	if e := unbuilt(in); e != nil {
+		return nil, e
+	}
+	if e := checkDescription(in.Description); e != nil {
 		return nil, e
 	}
 	now := s.clock.now()
@@ -101,8 +118,8 @@ func (s *Server) makeTable(project, dataset, name string, in *bq.Table) (*table,
 // unbuilt refuses what tables of this server can't be.
 func unbuilt(in *bq.Table) *restError {
 	switch {
-	case in.View != nil, in.MaterializedView != nil:
-		return restUnhandled("views aren't built")
+	case in.MaterializedView != nil:
+		return restUnhandled("materialized views aren't built")
 	case in.TimePartitioning != nil, in.RangePartitioning != nil:
 		return restUnhandled("partitioned tables aren't built")
 	case in.ExternalDataConfiguration != nil, in.BiglakeConfiguration != nil, in.CloneDefinition != nil, in.SnapshotDefinition != nil:
@@ -147,6 +164,13 @@ func (t *table) answer() *bq.Table {
 	}
 	out.Etag = etag(out.Id, t.etag)
 	out.LastModifiedTime = uint64(millis(t.modified))
+	if t.view != nil {
+		out.View = &bq.ViewDefinition{Query: t.view.query, ForceSendFields: []string{"UseLegacySql"}}
+		return &out
+	}
+	size := t.size()
+	out.NumRows, out.NumBytes = size.rows, size.bytes
+	out.ForceSendFields = []string{"NumRows", "NumBytes"}
 	return &out
 }
 
@@ -174,6 +198,9 @@ func (c *call) listTables() (any, *restError) {
 			Kind: m.Kind, Id: m.Id, TableReference: m.TableReference, Type: m.Type,
 			FriendlyName: m.FriendlyName, Labels: m.Labels, Clustering: m.Clustering, CreationTime: m.CreationTime,
 		})
+		if m.View != nil {
+			items[len(items)-1].View = &bq.TableListTablesView{ForceSendFields: []string{"UseLegacySql"}}
+		}
 	}
 	total := int64(len(items))
 	items, next, e := page(c, items)
@@ -200,10 +227,42 @@ func (c *call) patchTable() (any, *restError) {
 	if e := unbuilt(&in); e != nil {
 		return nil, e
 	}
+	if e := c.patchView(t, &in); e != nil {
+		return nil, e
+	}
 	if e := c.applyPatch(t, &in, named); e != nil {
 		return nil, e
 	}
 	return t.answer(), nil
+}
+
+// patchView checks what is said about a view, and changes its query.
+func (c *call) patchView(t *table, in *bq.Table) *restError {
+	def, e := c.viewDefinition()
+	switch {
+	case e != nil:
+		return e
+	case t.view == nil && def == nil:
+		return nil
+	case t.view == nil:
+		return restInvalid(ruleViewKind, "Cannot change the type of table "+t.id()+" from TABLE to VIEW")
+	case in.Schema != nil, in.TableConstraints != nil, in.Clustering != nil, in.MaxStaleness != "":
+		return restUnhandled("changing more of a view than its query and its description isn't built")
+	case def == nil:
+		return nil
+	}
+	t.mu.Lock()
+	e = c.checkETag(etag(t.meta.Id, t.etag))
+	comment := t.meta.Description
+	t.mu.Unlock()
+	if e != nil {
+		return e
+	}
+	if e := c.server.setView(t, *def, queryContext{}, &options{comment: &comment}); e != nil {
+		return e
+	}
+	c.request.Header.Del("If-Match") // it was right before the query changed
+	return nil
 }
 
 func (c *call) applyPatch(t *table, in *bq.Table, named map[string]json.RawMessage) *restError {
@@ -213,7 +272,12 @@ func (c *call) applyPatch(t *table, in *bq.Table, named map[string]json.RawMessa
 		return e
 	}
 	now := c.server.clock.now()
-	if e := t.spend(now); e != nil {
+	if in.View == nil { // a changed query was counted
+		if e := t.spend(now); e != nil {
+			return e
+		}
+	}
+	if e := checkDescription(in.Description); e != nil {
 		return e
 	}
 	if e := t.patchSchema(in, named, now); e != nil {
@@ -240,23 +304,4 @@ func (c *call) applyPatch(t *table, in *bq.Table, named map[string]json.RawMessa
 func (t *table) changed(now time.Time) {
 	t.etag++
 	t.modified = now
-}
-
-// spend counts one update of the table's metadata, or refuses it.
-func (t *table) spend(now time.Time) *restError {
-	kept := t.updates[:0]
-	for _, at := range t.updates {
-		if now.Sub(at) < updateWindow {
-			kept = append(kept, at)
-		}
-	}
-	t.updates = kept
-	if len(t.updates) >= maxUpdates {
-		return &restError{
-			http.StatusForbidden, "rateLimitExceeded",
-			"Exceeded rate limits: too many table update operations for this table. For more information, see https://cloud.google.com/bigquery/docs/troubleshoot-quotas", ruleUpdateQuota,
-		}
-	}
-	t.updates = append(t.updates, now)
-	return nil
 }

@@ -2,6 +2,7 @@ package bigquerytest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,17 @@ func TestRuleMixedChanges(t *testing.T) {
 	_, stream = keyed(t, Config{})
 	wantRow(t, stream.ask(up(usersDescriptor, wire(1, "a", "INSERT", "1"), wire(2, "b", "UPSERT", "1"))), 1,
 		"The given value is not a valid CHANGE_TYPE in insert mode: UPSERT")
+}
+
+// Tables that share a connection share its kind of rows.
+func TestRuleMixedChangesAcrossTables(t *testing.T) {
+	s, stream := keyed(t, Config{})
+	insertTable(t, rawREST(t, s), definition("log", nil, "line STRING"))
+	logStream := strings.Replace(usersStream, "users", "log", 1)
+	lines := descriptor(field{name: "line", typ: protoString})
+	stream.stored(up(usersDescriptor, wire(1, "a", "UPSERT", "1")))
+	wantRow(t, stream.ask(appendRequest(logStream, lines, wire("x"))), 0, "The given value is not a valid CHANGE_TYPE in upsert mode: INSERT")
+	openStream(t, s).stored(appendRequest(logStream, lines, wire("x")))
 }
 
 func TestRuleCDCColumns(t *testing.T) {

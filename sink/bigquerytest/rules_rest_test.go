@@ -22,7 +22,12 @@ func TestRuleNotFound(t *testing.T) {
 	wantREST(t, svc.Tables.Delete(project, "d", "none").Do(), 404, "notFound", "Table p:d.none")
 	_, err = svc.Jobs.Get(project, "none").Do()
 	wantREST(t, err, 404, "notFound", "Not found: Job p:none")
-	if n := s.Counters().Refused[ruleNotFound]; n != 5 {
+	_, err = svc.Tables.Insert(project, "none", definition("t", nil, "a INT64")).Do()
+	wantREST(t, err, 404, "notFound", "Not found: Dataset p:none")
+	_, err = svc.Tables.List(project, "none").Do()
+	wantREST(t, err, 404, "notFound", "Not found: Dataset p:none")
+	wantREST(t, svc.Tables.Delete(project, "none", "t").Do(), 404, "notFound", "Not found: Dataset p:none")
+	if n := s.Counters().Refused[ruleNotFound]; n != 8 {
 		t.Fatalf("counted %d", n)
 	}
 }
@@ -37,6 +42,8 @@ func TestRuleDuplicate(t *testing.T) {
 	insertTable(t, svc, body)
 	_, err = svc.Tables.Insert(project, "d", body).Do()
 	wantREST(t, err, 409, "duplicate", "Already Exists: Table p:d.t")
+	insertTable(t, svc, definition("u", nil, "a STRING"))
+	wantREST(t, exec(t, svc, "ALTER TABLE d.t RENAME TO u"), 409, "duplicate", "Already Exists: Table p:d.u")
 	off := false
 	job := &bq.Job{
 		JobReference:  &bq.JobReference{JobId: "j"},
@@ -71,23 +78,38 @@ func TestRuleTableName(t *testing.T) {
 	for _, name := range []string{"a.b", "a/b", "a`b", strings.Repeat("a", 1025)} {
 		refusedTable(t, definition(name, nil, "a STRING"), 400, "invalid", "Invalid table ID")
 	}
+	refusedTable(t, &bq.Table{}, 400, "invalid", "Required parameter is missing: tableReference")
 	svc := rawREST(t, startServer(t, Config{}))
 	rawDataset(t, svc)
 	insertTable(t, svc, definition("Größe 1-b_c", nil, "a STRING"))
 }
 
 func TestRuleColumnName(t *testing.T) {
-	for _, name := range []string{"a.b", "a\"b", "a(b", strings.Repeat("ä", 301)} {
+	for _, name := range []string{"", "a.b", "a\"b", "a(b", strings.Repeat("ä", 301)} {
 		body := definition("t", nil, "a STRING")
 		body.Schema.Fields[0].Name = name
 		refusedTable(t, body, 400, "invalid", "Invalid field name")
 	}
-	svc := rawREST(t, startServer(t, Config{}))
+	s := startServer(t, Config{})
+	svc := rawREST(t, s)
 	rawDataset(t, svc)
 	body := definition("t", nil, "a STRING", "b STRING")
 	body.Schema.Fields[0].Name = strings.Repeat("ä", 300)
 	body.Schema.Fields[1].Name = "名前 - 1"
 	insertTable(t, svc, body)
+	for method, target := range map[string]string{"POST": "/projects/p/datasets/d/tables", "PATCH": "/projects/p/datasets/d/tables/t"} {
+		r, err := http.NewRequestWithContext(t.Context(), method, s.Addr()+target, strings.NewReader(`{"tableReference":{"tableId":"n"},"schema":{"fields":[null,null,null]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := readAll(t, answer); answer.StatusCode != 400 || !strings.Contains(text, `"reason":"invalid"`) || !strings.Contains(text, "Fields must have a name.") {
+			t.Fatal(method, answer.StatusCode, text)
+		}
+	}
 }
 
 func TestRuleReservedPrefix(t *testing.T) {
@@ -102,6 +124,8 @@ func TestRuleColumnUnique(t *testing.T) {
 
 func TestRuleColumnType(t *testing.T) {
 	refusedTable(t, definition("t", nil, "a VARCHAR"), 400, "invalid", "VARCHAR is not a valid value")
+	svc := rawREST(t, startServer(t, Config{}))
+	wantREST(t, exec(t, svc, "CREATE TABLE d.t (a VARCHAR)"), 400, "invalidQuery", "Type not found: VARCHAR")
 }
 
 func TestRuleColumnMode(t *testing.T) {
@@ -337,31 +361,47 @@ func TestRuleStalenessREST(t *testing.T) {
 }
 
 func TestRuleSQL(t *testing.T) {
-	svc := rawREST(t, startServer(t, Config{}))
+	t.Run("select", selectRefuses)
+	s := startServer(t, Config{})
+	svc := rawREST(t, s)
 	rawDataset(t, svc)
 	insertTable(t, svc, definition("t", nil, "a INT64", "j JSON", "r STRING REPEATED"))
 	for sql, text := range map[string]string{
-		"":                                  "Expected SELECT",
-		"DELETE FROM d.t WHERE true":        "Expected SELECT",
-		"SELECT * FROM d.t WHERE a":         "Expected a comparison",
-		"SELECT * FROM d.t JOIN d.u":        "at [1:19]",
-		"SELECT a, COUNT(*) FROM d.t":       "neither grouped nor aggregated",
-		"SELECT nope FROM d.t":              "Unrecognized name: nope",
-		"SELECT * FROM t":                   "must be qualified with a dataset",
-		"SELECT * FROM d.t WHERE a = 'x'":   "No matching signature",
-		"SELECT * FROM d.t WHERE j = '{}'":  "isn't defined for column j",
-		"SELECT * FROM d.t ORDER BY r":      "ORDER BY does not support",
-		"SELECT * FROM d.t; SELECT 1":       "the end of the statement",
-		"SELECT * FROM d.t WHERE a = @p":    "Query parameter 'p' not found",
-		"SELECT * FROM d.t WHERE a = 'x":    "Unclosed string literal",
-		"SELECT * FROM d.t /* ":             "Unclosed comment",
-		"SELECT * FROM `d.t":                "identifier literal",
-		"SELECT ? FROM d.t":                 "Illegal input character",
-		"CREATE VIEW d.v AS SELECT 1":       "Expected TABLE",
-		"ALTER TABLE d.t SET OPTIONS (x=1)": "doesn't know: x",
+		"":                                              "Expected SELECT",
+		"VACUUM d.t":                                    "Expected SELECT",
+		"SELECT * FROM d.t WHERE a":                     "should be of type BOOL",
+		"SELECT * FROM d.t JOIN d.u":                    "at [1:19]",
+		"SELECT a, COUNT(*) FROM d.t":                   "neither grouped nor aggregated",
+		"SELECT nope FROM d.t":                          "Unrecognized name: nope",
+		"SELECT * FROM t":                               "must be qualified with a dataset",
+		"SELECT * FROM d.t WHERE a = 'x'":               "No matching signature",
+		"SELECT * FROM d.t WHERE j = '{}'":              "No matching signature for operator = for argument types: JSON, STRING",
+		"SELECT * FROM d.t ORDER BY r":                  "ORDER BY does not support",
+		"SELECT * FROM d.t; SELECT 1":                   "the end of the statement",
+		"SELECT * FROM d.t WHERE a = @p":                "Query parameter 'p' not found",
+		"SELECT * FROM d.t WHERE a = 'x":                "Unclosed string literal",
+		"SELECT * FROM d.t /* ":                         "Unclosed comment",
+		"SELECT * FROM `d.t":                            "identifier literal",
+		"SELECT ? FROM d.t":                             "Illegal input character",
+		"SELECT * FROM `d.`":                            "Invalid table name",
+		"SELECT * FROM a.b.c.d.e":                       "Invalid table name",
+		"SELECT * FROM INFORMATION_SCHEMA.TABLES":       "must be qualified with a dataset",
+		"SELECT * FROM d.INFORMATION_SCHEMA.PARTITIONS": "isn't known by this server",
+		"CREATE TABLE d.x (a INT64 PRIMARY KEY NOT ENFORCED, PRIMARY KEY (a) NOT ENFORCED)":     "Multiple primary keys",
+		"CREATE TABLE d.x (a INT64 PRIMARY KEY NOT ENFORCED, b INT64 PRIMARY KEY NOT ENFORCED)": "Multiple primary keys",
+		"SELECT 1 " + strings.Repeat(" ", maxSQLBytes):                                          "The query is too large.",
+		"CREATE OR REPLACE TABLE d.v":                                                           "Expected TABLE, VIEW or OR REPLACE VIEW",
+		"ALTER TABLE d.t SET OPTIONS (x=1)":                                                     "doesn't know: x",
 	} {
 		_, err := svc.Jobs.Query(project, standard(sql)).Do()
 		wantREST(t, err, 400, "invalidQuery", text)
+	}
+}
+
+func TestSQLIsUTF8(t *testing.T) {
+	s := startServer(t, Config{}) // no client sends anything else
+	if _, e := s.run("SELECT '\xff'", queryContext{}); e == nil || e.status != 400 || e.reason != "invalidQuery" || !strings.Contains(e.message, "UTF-8") {
+		t.Fatal(e)
 	}
 }
 
@@ -381,6 +421,30 @@ func TestRuleBody(t *testing.T) {
 	}
 	_, err := svc.Tables.List(project, "d").PageToken("x").Do()
 	wantREST(t, err, 400, "invalid", "Invalid page token")
+	insertTable(t, svc, definition("t", nil, "a INT64"))
+	r, err := svc.Jobs.Query(project, standard("SELECT 1")).Do()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, text := range map[string]string{
+		"datasets/d/tables/t/data?startIndex=x": "startIndex", "datasets/d/tables?maxResults=x": "maxResults",
+		"queries/" + r.JobReference.JobId + "?maxResults=x": "maxResults", "queries/" + r.JobReference.JobId + "?pageToken=x": "page token",
+	} {
+		r, err := http.Get(s.Addr() + "/projects/p/" + query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body := readAll(t, r); r.StatusCode != 400 || !strings.Contains(body, `"reason":"invalid"`) || !strings.Contains(body, text) {
+			t.Fatalf("%s: %d %s", query, r.StatusCode, body)
+		}
+	}
+	large, err := http.Post(s.Addr()+"/projects/p/queries", "application/json", strings.NewReader(strings.Repeat(" ", maxBodyBytes+1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body := readAll(t, large); large.StatusCode != 413 || !strings.Contains(body, `"reason":"uploadTooLarge"`) {
+		t.Fatal(large.StatusCode, body)
+	}
 }
 
 func TestRuleRequestID(t *testing.T) {
@@ -404,25 +468,11 @@ func TestRuleFailedJob(t *testing.T) {
 	off := false
 	job, err := svc.Jobs.Insert(project, &bq.Job{
 		JobReference:  &bq.JobReference{JobId: "j"},
-		Configuration: &bq.JobConfiguration{Query: &bq.JobConfigurationQuery{Query: "SELECT nonsense", UseLegacySql: &off}},
+		Configuration: &bq.JobConfiguration{Query: &bq.JobConfigurationQuery{Query: "SELECT FROM", UseLegacySql: &off}},
 	}).Do()
 	if err != nil || job.Status.State != "DONE" || job.Status.ErrorResult == nil || job.Status.ErrorResult.Reason != "invalidQuery" {
 		t.Fatal(job, err)
 	}
 	_, err = svc.Jobs.GetQueryResults(project, "j").Do()
 	wantREST(t, err, 400, "invalidQuery", "Syntax error")
-}
-
-func TestRuleUnhandled(t *testing.T) {
-	s := startServer(t, Config{})
-	svc := rawREST(t, s)
-	rawDataset(t, svc)
-	for _, column := range []string{"a GEOGRAPHY", "a STRUCT", "a INTERVAL", "a RANGE"} {
-		_, err := svc.Tables.Insert(project, "d", definition("t", nil, column)).Do()
-		wantREST(t, err, 501, "notImplemented", "bigquerytest: ")
-	}
-	_, err := svc.Projects.List().Do()
-	wantREST(t, err, 501, "notImplemented", "GET /projects isn't built")
-	_, err = svc.Jobs.Query(project, &bq.QueryRequest{Query: "SELECT 1"}).Do()
-	wantREST(t, err, 501, "notImplemented", "legacy SQL")
 }

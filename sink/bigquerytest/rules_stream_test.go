@@ -223,14 +223,14 @@ func TestRuleUpdatedSchema(t *testing.T) {
 func TestRuleSwitch(t *testing.T) {
 	s, stream := keyed(t, Config{})
 	svc := rawREST(t, s)
-	insertTable(t, svc, definition("log", nil, "line STRING"))
+	insertTable(t, svc, definition("log", []string{"line"}, "line STRING"))
 	logStream := strings.Replace(usersStream, "users", "log", 1)
-	lines := descriptor(field{name: "line", typ: protoString})
+	lines := descriptor(field{name: "line", typ: protoString}, field{name: "_CHANGE_TYPE", typ: protoString})
 	stream.stored(up(usersDescriptor, wire(1, "a", "UPSERT", "1")))
-	wantAppend(t, stream.ask(appendRequest(logStream, nil, wire("x"))), codes.InvalidArgument, "Schema must be set", 0)
-	stream.stored(appendRequest(logStream, lines, wire("x")))
+	wantAppend(t, stream.ask(appendRequest(logStream, nil, wire("x", "UPSERT"))), codes.InvalidArgument, "Schema must be set", 0)
+	stream.stored(appendRequest(logStream, lines, wire("x", "UPSERT")))
 	stream.stored(up(nil, wire(2, "b", "UPSERT", "1")))
-	stream.stored(appendRequest(logStream, lines, wire("y")))
+	stream.stored(appendRequest(logStream, lines, wire("y", "UPSERT")))
 	wantUsers(t, s, "1", "a", "2", "b")
 	if rows := s.Rows(project, "d", "log"); len(rows) != 2 || rows[1]["line"] != "y" {
 		t.Fatal(rows)
@@ -271,6 +271,54 @@ func TestRuleIdleClose(t *testing.T) {
 	}
 }
 
+// A client must send the routing header, except to the US.
+func TestRuleRoutingHeader(t *testing.T) {
+	s, _ := keyed(t, Config{RequireRouting: true})
+	wantAppend(t, openRouted(t, s, "").ask(up(usersDescriptor)), codes.PermissionDenied, "Permission 'TABLES_UPDATE_DATA' denied on resource 'projects/p/datasets/d/tables/users'", 0)
+	wantAppend(t, openRouted(t, s, "parent=p").ask(up(usersDescriptor)), codes.PermissionDenied, "TABLES_UPDATE_DATA", 0)
+	openRouted(t, s, "write_stream="+usersStream).stored(up(usersDescriptor))
+
+	s, _ = keyed(t, Config{})
+	openRouted(t, s, "").stored(up(usersDescriptor))
+
+	s = startServer(t, Config{Location: "US", RequireRouting: true})
+	svc := rawREST(t, s)
+	rawDataset(t, svc)
+	insertTable(t, svc, definition("users", []string{"id"}, "id INT64", "name STRING"))
+	openRouted(t, s, "").stored(up(usersDescriptor))
+}
+
+func TestRuleDefaultStream(t *testing.T) {
+	s, _ := keyed(t, Config{})
+	client := storagepb.NewBigQueryWriteClient(dial(t, s))
+	_, finalize := client.FinalizeWriteStream(t.Context(), &storagepb.FinalizeWriteStreamRequest{Name: usersStream})
+	_, flush := client.FlushRows(t.Context(), &storagepb.FlushRowsRequest{WriteStream: usersStream})
+	_, commit := client.BatchCommitWriteStreams(t.Context(), &storagepb.BatchCommitWriteStreamsRequest{WriteStreams: []string{usersStream}})
+	for text, err := range map[string]error{"finalized": finalize, "flushed": flush, "committed": commit} {
+		r := &storagepb.AppendRowsResponse{Response: &storagepb.AppendRowsResponse_Error{Error: status.Convert(err).Proto()}}
+		wantAppend(t, r, codes.InvalidArgument, "The default stream can't be "+text, storagepb.StorageError_INVALID_STREAM_TYPE)
+	}
+}
+
+func TestRuleMissingValues(t *testing.T) {
+	s, stream := keyed(t, Config{})
+	stream.stored(up(usersDescriptor))
+	for i, v := range []storagepb.AppendRowsRequest_MissingValueInterpretation{storagepb.AppendRowsRequest_NULL_VALUE, storagepb.AppendRowsRequest_DEFAULT_VALUE} {
+		req := up(nil, wire(i, nil, "UPSERT", "1"))
+		req.MissingValueInterpretations = map[string]storagepb.AppendRowsRequest_MissingValueInterpretation{"Name": v}
+		stream.stored(req)
+		req = up(nil, wire(i+2, nil, "UPSERT", "1"))
+		req.DefaultMissingValueInterpretation = v
+		stream.stored(req)
+	}
+	wantUsers(t, s, "0", "NULL", "1", "NULL", "2", "NULL", "3", "NULL")
+	for _, bad := range []string{"email", "name.first", "_CHANGE_TYPE"} {
+		req := up(nil)
+		req.MissingValueInterpretations = map[string]storagepb.AppendRowsRequest_MissingValueInterpretation{bad: storagepb.AppendRowsRequest_NULL_VALUE}
+		wantAppend(t, stream.ask(req), codes.InvalidArgument, "isn't a top-level column", 0)
+	}
+}
+
 func TestUnhandledAppends(t *testing.T) {
 	s, stream := keyed(t, Config{})
 	req := up(usersDescriptor)
@@ -278,6 +326,9 @@ func TestUnhandledAppends(t *testing.T) {
 	wantAppend(t, stream.ask(req), codes.Unimplemented, "Arrow", 0)
 	client := storagepb.NewBigQueryWriteClient(dial(t, s))
 	if _, err := client.CreateWriteStream(t.Context(), &storagepb.CreateWriteStreamRequest{}); status.Code(err) != codes.Unimplemented {
+		t.Fatal(err)
+	}
+	if _, err := client.BatchCommitWriteStreams(t.Context(), &storagepb.BatchCommitWriteStreamsRequest{}); status.Code(err) != codes.Unimplemented {
 		t.Fatal(err)
 	}
 	inserts := descriptor(field{name: "id", typ: protoInt64}, field{name: "name", typ: protoString})

@@ -9,6 +9,8 @@ import (
 	bq "google.golang.org/api/bigquery/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/descriptorpb"
 )
 
 func TestRuleRowErrors(t *testing.T) {
@@ -41,6 +43,13 @@ func TestRuleMalformedRow(t *testing.T) {
 	for _, bad := range [][]byte{good[:len(good)-1], unknown, wrongType, group, {0xff}} {
 		wantRow(t, stream.ask(up(nil, good, bad)), 1, "isn't a message of the writer schema")
 	}
+	// With required fields a DELETE can't leave its columns out.
+	s, _ := keyed(t, Config{})
+	d := proto.CloneOf(usersDescriptor)
+	d.Field[1].Label = descriptorpb.FieldDescriptorProto_LABEL_REQUIRED.Enum()
+	stream = openStream(t, s)
+	stream.stored(up(d, good))
+	wantRow(t, stream.ask(up(nil, wire(1, nil, "DELETE", "2"))), 0, "required is missing")
 }
 
 func TestRuleRequired(t *testing.T) {
@@ -105,6 +114,11 @@ func TestRuleJSON(t *testing.T) {
 		stream.refused("not JSON", bad)
 	}
 	stream.refused("nested deeper than 500", nested(501))
+	stream.refused("beyond FLOAT64", "[1e400]")
+	stream.refused("beyond FLOAT64", `{"a":-`+strings.Repeat("9", 400)+"}")
+	if got := stream.shown(s, `{"a-1":"1e400","b":1e300}`); got != `{"a-1":"1e400","b":1e+300}` {
+		t.Fatal(got)
+	}
 	if got := stream.shown(s, nested(500)); got != nested(500) {
 		t.Fatal(got)
 	}
@@ -124,11 +138,35 @@ func TestRuleJSONNumbers(t *testing.T) {
 		"1.10":                  "1.1",
 		"100000000000000000000": "1e+20",
 		"1.0":                   "1.0",
+		"0.1234567890123456789": "0.12345678901234568",
+		"[1e2,-0.5E-1]":         "[100.0,-0.05]",
 	} {
 		if got := stream.shown(s, in); got != want {
 			t.Errorf("%s became %v, want %s", in, got, want)
 		}
 	}
+}
+
+func TestExactJSON(t *testing.T) {
+	for in, exact := range map[string]bool{
+		"18446744073709551615": true, "-9223372036854775808": true, "0.1": true, "1.10": true, "1e2": true, "0.0": true, "-0.0e5": true,
+		"100000000000000000000": true, "1.7976931348623157e308": true, "0.12345678901234568": true,
+		"18446744073709551617": false, "0.1234567890123456789": false, "[1,{\"a\":9007199254740993.5}]": false, "1e-400": false,
+	} {
+		if err := checkJSON([]byte(in), true); (err == nil) != exact {
+			t.Errorf("%s: %v", in, err)
+		}
+		if err := checkJSON([]byte(in), false); err != nil {
+			t.Errorf("%s, rounded: %v", in, err)
+		}
+	}
+	s := startServer(t, Config{ExactJSON: true})
+	svc := rawREST(t, s)
+	rawDataset(t, svc)
+	insertTable(t, svc, definition("v", nil, "c JSON"))
+	stream := openStream(t, s)
+	stream.stored(appendRequest("projects/p/datasets/d/tables/v/streams/_default", descriptor(field{name: "c", typ: protoString}), wire("1.5")))
+	wantRow(t, stream.ask(appendRequest("", nil, wire("18446744073709551617"))), 0, "without loss of precision")
 }
 
 func TestRuleNumeric(t *testing.T) {
@@ -185,6 +223,15 @@ func TestRuleNumericRounding(t *testing.T) {
 	s, stream = valueStream(t, col("c BIGNUMERIC"), protoString)
 	if got := stream.shown(s, "0."+strings.Repeat("0", 37)+"15"); got != "0."+strings.Repeat("0", 37)+"2" {
 		t.Fatal(got)
+	}
+	// The table of the page.
+	for mode, want := range map[string][]string{"ROUND_HALF_EVEN": {"1.02", "1.03", "1.04", "-1.02"}, "ROUND_HALF_AWAY_FROM_ZERO": {"1.03", "1.03", "1.04", "-1.03"}} {
+		s, stream = valueStream(t, &bq.TableFieldSchema{Name: "c", Type: "NUMERIC", Precision: 5, Scale: 2, RoundingMode: mode}, protoString)
+		for i, in := range []string{"1.025", "1.0251", "1.035", "-1.025"} {
+			if got := stream.shown(s, in); got != want[i] {
+				t.Errorf("%s %s became %v, want %s", mode, in, got, want[i])
+			}
+		}
 	}
 	s, stream = valueStream(t, &bq.TableFieldSchema{Name: "c", Type: "NUMERIC", Precision: 10, Scale: 2}, protoString)
 	if got := stream.shown(s, "2.345"); got != "2.35" {

@@ -13,6 +13,8 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc"
+
+	"cdc/deploy/local/control"
 )
 
 // maxStreams is how many streams one connection carries.
@@ -32,7 +34,8 @@ type Server struct {
 		sync.Mutex
 		*rand.Rand
 	}
-	requests atomic.Uint64 // numbers appends
+	requests  atomic.Uint64 // numbers appends
+	roundTrip atomic.Int64  // nanoseconds
 
 	connections connections
 
@@ -43,6 +46,7 @@ type Server struct {
 	restListener, storageListener net.Listener
 	restServer                    *http.Server
 	storageServer                 *grpc.Server
+	control                       *control.Server // nil without Config.ControlAddr
 	stop                          context.CancelFunc
 	group                         sync.WaitGroup
 }
@@ -54,6 +58,7 @@ func New(c Config) (*Server, error) {
 		s.config.Seed = rand.Uint64() | 1
 	}
 	s.random.Rand = rand.New(rand.NewPCG(s.config.Seed, s.config.Seed))
+	s.SetRoundTrip(s.config.RoundTrip)
 	s.catalog = newCatalog(&s.config, &s.clock)
 	s.count.refused = map[string]int64{}
 	s.connections.open = map[*connection]struct{}{}
@@ -66,6 +71,9 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(&listenError{"gRPC", s.config.StorageAddr, err}, s.restListener.Close())
 	}
 	s.start()
+	if err := s.startControl(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -127,7 +135,7 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.serving.Unlock()
 	s.group.Wait()
-	return err
+	return errors.Join(err, s.control.Close())
 }
 
 // listenError says that an address can't be listened on.

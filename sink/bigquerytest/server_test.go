@@ -18,7 +18,8 @@ import (
 
 const project = "p"
 
-// startServer starts a server without delays unless c asks for them.
+// startServer starts a server without delays and without the limit of
+// tables.insert unless c asks for them.
 func startServer(tb testing.TB, c Config) *Server {
 	tb.Helper()
 	if c.CreateDelay == 0 {
@@ -26,6 +27,9 @@ func startServer(tb testing.TB, c Config) *Server {
 	}
 	if c.SchemaDelay == 0 {
 		c.SchemaDelay = -1
+	}
+	if c.InsertsPerSecond == 0 {
+		c.InsertsPerSecond = -1
 	}
 	s, err := New(c)
 	if err != nil {

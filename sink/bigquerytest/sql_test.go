@@ -81,7 +81,8 @@ func TestAlterTable(t *testing.T) {
 	s, stream := keyed(t, Config{})
 	c := restClient(t, s)
 	stream.stored(up(usersDescriptor, wire(1, "a", "UPSERT", "1")))
-	ddl(t, c, "ALTER TABLE d.users ADD COLUMN IF NOT EXISTS email STRING OPTIONS (description = 'mail'), ADD COLUMN tags ARRAY<STRING>, RENAME COLUMN name TO full_name")
+	ddl(t, c, "ALTER TABLE d.users ADD COLUMN IF NOT EXISTS email STRING OPTIONS (description = 'mail'), ADD COLUMN tags ARRAY<STRING>")
+	ddl(t, c, "ALTER TABLE d.users RENAME COLUMN name TO full_name")
 	rows := s.Rows(project, "d", "users")
 	if diff := cmp.Diff([]Row{{"id": "1", "full_name": "a", "email": nil, "tags": []any{}}}, rows); diff != "" {
 		t.Fatal(diff)

@@ -1,6 +1,7 @@
 package bigquerytest
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,27 +21,7 @@ type createTable struct {
 	options  options
 }
 
-// alterTable is ALTER TABLE [IF EXISTS] t with one or more actions.
-type alterTable struct {
-	path     []string
-	ifExists bool
-	actions  []alterAction
-}
-
-// alterAction is one of SET OPTIONS, ADD COLUMN, DROP COLUMN, RENAME COLUMN
-// and ALTER COLUMN … DROP NOT NULL.
-type alterAction struct {
-	options  *options
-	add      *bq.TableFieldSchema
-	drop     string
-	rename   string
-	to       string
-	relax    string
-	ifAbsent bool // ADD COLUMN IF NOT EXISTS
-	ifExists bool
-}
-
-// options are the table options that this server knows.
+// options are the options of tables, views and columns that this server knows.
 type options struct {
 	staleness *time.Duration
 	unstale   bool // max_staleness = NULL
@@ -48,9 +29,6 @@ type options struct {
 }
 
 func (p *parser) createTable() (*createTable, *restError) {
-	if e := p.expectWords("TABLE"); e != nil {
-		return nil, e
-	}
 	c := &createTable{ifAbsent: p.words("IF", "NOT", "EXISTS")}
 	var e *restError
 	if c.path, e = p.path(); e != nil {
@@ -76,7 +54,7 @@ func (p *parser) createTable() (*createTable, *restError) {
 		}
 	}
 	if p.word("OPTIONS") {
-		if c.options, e = p.options(); e != nil {
+		if c.options, e = p.options("description", "max_staleness"); e != nil {
 			return nil, e
 		}
 	}
@@ -86,21 +64,12 @@ func (p *parser) createTable() (*createTable, *restError) {
 // tableElement is a column or PRIMARY KEY (…) NOT ENFORCED.
 func (p *parser) tableElement(c *createTable) *restError {
 	if p.words("PRIMARY", "KEY") {
-		if e := p.expectSymbol("("); e != nil {
-			return e
-		}
-		names, e := p.names()
-		if e != nil {
-			return e
-		}
-		if len(c.keys) > 0 {
-			return sqlInvalid(ruleSQL, "Multiple primary keys")
+		names, e := p.keyDefinition()
+		if len(c.keys) > 0 && e == nil {
+			e = sqlInvalid(ruleSQL, "Multiple primary keys")
 		}
 		c.keys = names
-		if e := p.expectSymbol(")"); e != nil {
-			return e
-		}
-		return p.expectWords("NOT", "ENFORCED")
+		return e
 	}
 	f, e := p.columnDefinition()
 	if e != nil {
@@ -117,6 +86,21 @@ func (p *parser) tableElement(c *createTable) *restError {
 	}
 	c.columns = append(c.columns, f)
 	return nil
+}
+
+// keyDefinition is (…) NOT ENFORCED.
+func (p *parser) keyDefinition() ([]string, *restError) {
+	if e := p.expectSymbol("("); e != nil {
+		return nil, e
+	}
+	names, e := p.names()
+	if e != nil {
+		return nil, e
+	}
+	if e := p.expectSymbol(")"); e != nil {
+		return nil, e
+	}
+	return names, p.expectWords("NOT", "ENFORCED")
 }
 
 func (p *parser) names() ([]string, *restError) {
@@ -139,19 +123,8 @@ func (p *parser) columnDefinition() (*bq.TableFieldSchema, *restError) {
 	if e != nil {
 		return nil, e
 	}
-	f := &bq.TableFieldSchema{Name: name, Mode: "NULLABLE"}
-	if p.word("ARRAY") {
-		f.Mode = "REPEATED"
-		if e := p.expectSymbol("<"); e != nil {
-			return nil, e
-		}
-		if e := p.typeName(f); e != nil {
-			return nil, e
-		}
-		if e := p.expectSymbol(">"); e != nil {
-			return nil, e
-		}
-	} else if e := p.typeName(f); e != nil {
+	f := &bq.TableFieldSchema{Name: name}
+	if e := p.columnType(f); e != nil {
 		return nil, e
 	}
 	if p.words("NOT", "NULL") {
@@ -161,7 +134,7 @@ func (p *parser) columnDefinition() (*bq.TableFieldSchema, *restError) {
 		f.Mode = "REQUIRED"
 	}
 	if p.word("OPTIONS") {
-		o, e := p.options()
+		o, e := p.options("description")
 		if e != nil {
 			return nil, e
 		}
@@ -170,6 +143,22 @@ func (p *parser) columnDefinition() (*bq.TableFieldSchema, *restError) {
 		}
 	}
 	return f, nil
+}
+
+// columnType is a type, or ARRAY<type>.
+func (p *parser) columnType(f *bq.TableFieldSchema) *restError {
+	f.Mode = "NULLABLE"
+	if !p.word("ARRAY") {
+		return p.typeName(f)
+	}
+	f.Mode = "REPEATED"
+	if e := p.expectSymbol("<"); e != nil {
+		return e
+	}
+	if e := p.typeName(f); e != nil {
+		return e
+	}
+	return p.expectSymbol(">")
 }
 
 // typeName is a type with its optional parameters.
@@ -205,7 +194,8 @@ func (p *parser) typeName(f *bq.TableFieldSchema) *restError {
 	return p.expectSymbol(")")
 }
 
-func (p *parser) options() (options, *restError) {
+// options takes (name = value, …) with the names that fit the place.
+func (p *parser) options(known ...string) (options, *restError) {
 	var o options
 	if e := p.expectSymbol("("); e != nil {
 		return o, e
@@ -218,25 +208,36 @@ func (p *parser) options() (options, *restError) {
 		if e := p.expectSymbol("="); e != nil {
 			return o, e
 		}
-		switch strings.ToLower(name) {
-		case "max_staleness":
-			if e := p.maxStaleness(&o); e != nil {
-				return o, e
-			}
-		case "description":
-			t := p.take()
-			if t.kind != tokenText {
-				p.at--
-				return o, p.unexpected("a string")
-			}
-			o.comment = &t.text
-		default:
+		switch lower := strings.ToLower(name); {
+		case !slices.Contains(known, lower):
 			return o, sqlInvalid(ruleSQL, "Unknown option, or one that this server doesn't know: "+name)
+		case lower == "max_staleness":
+			e = p.maxStaleness(&o)
+		default:
+			e = p.description(&o)
+		}
+		if e != nil {
+			return o, e
 		}
 		if !p.symbol(",") {
 			return o, p.expectSymbol(")")
 		}
 	}
+}
+
+// description is a string, or NULL for none.
+func (p *parser) description(o *options) *restError {
+	t := p.peek()
+	if p.word("NULL") {
+		o.comment = new("")
+		return nil
+	}
+	if t.kind != tokenText {
+		return p.unexpected("a string")
+	}
+	p.at++
+	o.comment = &t.text
+	return nil
 }
 
 // maxStaleness is NULL or an INTERVAL with a fixed length.
@@ -268,58 +269,4 @@ func (p *parser) maxStaleness(o *options) *restError {
 	}
 	o.staleness = &d
 	return nil
-}
-
-func (p *parser) alterTable() (*alterTable, *restError) {
-	if e := p.expectWords("TABLE"); e != nil {
-		return nil, e
-	}
-	a := &alterTable{ifExists: p.words("IF", "EXISTS")}
-	var e *restError
-	if a.path, e = p.path(); e != nil {
-		return nil, e
-	}
-	for {
-		action, e := p.alterAction()
-		if e != nil {
-			return nil, e
-		}
-		a.actions = append(a.actions, action)
-		if !p.symbol(",") {
-			return a, nil
-		}
-	}
-}
-
-func (p *parser) alterAction() (a alterAction, e *restError) {
-	switch {
-	case p.words("SET", "OPTIONS"):
-		o, e := p.options()
-		a.options = &o
-		return a, e
-	case p.words("ADD", "COLUMN"):
-		a.ifAbsent = p.words("IF", "NOT", "EXISTS")
-		a.add, e = p.columnDefinition()
-	case p.words("DROP", "COLUMN"):
-		a.ifExists = p.words("IF", "EXISTS")
-		a.drop, e = p.name()
-	case p.words("RENAME", "COLUMN"):
-		a.ifExists = p.words("IF", "EXISTS")
-		if a.rename, e = p.name(); e != nil {
-			return a, e
-		}
-		if e = p.expectWords("TO"); e != nil {
-			return a, e
-		}
-		a.to, e = p.name()
-	case p.words("ALTER", "COLUMN"):
-		a.ifExists = p.words("IF", "EXISTS")
-		if a.relax, e = p.name(); e != nil {
-			return a, e
-		}
-		e = p.expectWords("DROP", "NOT", "NULL")
-	default:
-		e = p.unexpected("SET OPTIONS, ADD COLUMN, DROP COLUMN, RENAME COLUMN or ALTER COLUMN … DROP NOT NULL")
-	}
-	return a, e
 }

@@ -1,9 +1,6 @@
 package bigquerytest
 
 import (
-	"cmp"
-	"math/big"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,13 +11,9 @@ import (
 type queryContext struct {
 	project, dataset string // the default dataset may be ""
 	params           map[string]literal
-}
-
-// relation is what a SELECT reads.
-type relation struct {
-	columns []*column
-	stored  []storedRow     // rows of a table, decoded when they are looked at
-	rows    []map[int32]any // or rows of a view of INFORMATION_SCHEMA
+	views            int    // how many views are around the statement
+	defines          string // the view that is being made or replaced
+	dryRun           bool
 }
 
 // result is a query's answer: canonical texts by column.
@@ -28,6 +21,8 @@ type result struct {
 	columns []*column
 	rows    [][]any
 	ddl     string // the operation that DDL performed, "" for a SELECT
+	kind    string // the statement's type, as in the job's statistics
+	bytes   int64  // bytes processed
 }
 
 // run parses and runs one statement.
@@ -38,12 +33,24 @@ func (s *Server) run(sql string, q queryContext) (*result, *restError) {
 	}
 	switch st := parsed.(type) {
 	case *selectStatement:
-		s.count.add(func(n *Counters) { n.Queries++ })
-		return s.runSelect(st, q)
+		if !q.dryRun {
+			s.count.add(func(n *Counters) { n.Queries++ })
+		}
+		out, e := s.runSelect(st, q)
+		if e == nil {
+			out.kind = "SELECT"
+		}
+		return out, e
 	case *createTable:
 		return s.runCreate(st, q)
+	case *createView:
+		return s.runCreateView(st, q)
 	case *alterTable:
 		return s.runAlter(st, q)
+	case *dropTable:
+		return s.runDrop(st, q)
+	case *changeRows:
+		return s.runChangeRows(st, q)
 	}
 	return nil, sqlInvalid(ruleSQL, "Unknown statement")
 }
@@ -63,30 +70,81 @@ func (q queryContext) resolve(path []string) (project, dataset, table string, e 
 	return "", "", "", sqlInvalid(ruleSQL, "Table \""+strings.Join(path, ".")+"\" must be qualified with a dataset (e.g. dataset.table).")
 }
 
+// runSelect does the steps of a SELECT in the order that the service names.
+//
+// https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax#qualify_clause
 func (s *Server) runSelect(st *selectStatement, q queryContext) (*result, *restError) {
-	rel, e := s.relation(st.from, q)
+	rel, e := s.from(st.from, q)
 	if e != nil {
 		return nil, e
 	}
-	for i := range st.where {
-		if e := st.where[i].value.fill(q.params); e != nil {
-			return nil, e
-		}
-	}
+	rel.used = map[int32]int{}
 	if out, ok := countAll(st, rel); ok {
+		out.bytes = rel.read()
 		return out, nil
 	}
-	rows, e := rel.filter(st.where)
+	c := &compiler{rel: rel, params: q.params}
+	if e := c.where(st.where); e != nil {
+		return nil, e
+	}
+	star := st.hasStar()
+	st.resolveAliases(rel)
+	if e := c.groupBy(st); e != nil {
+		return nil, e
+	}
+	if e := c.qualify(st); e != nil {
+		return nil, e
+	}
+	out, e := c.project(st)
 	if e != nil {
 		return nil, e
 	}
-	if e := rel.sort(rows, st.order); e != nil {
-		return nil, e
+	if star {
+		rel.used = nil
 	}
-	return rel.project(st, rows)
+	out.bytes = rel.read()
+	return out, nil
 }
 
-// relation reads a table as a query does, or a view of INFORMATION_SCHEMA.
+// read is what the query processes.
+func (rel *relation) read() int64 {
+	if rel.bytes == nil {
+		return 0
+	}
+	return rel.bytes(rel.used)
+}
+
+// from is what a SELECT reads: one row without columns if it has no FROM.
+func (s *Server) from(f *fromItem, q queryContext) (*relation, *restError) {
+	if f == nil {
+		return &relation{rows: [][]any{{}}}, nil
+	}
+	if f.query == nil {
+		rel, e := s.relation(f.path, q)
+		if e == nil {
+			rel.alias = f.alias
+		}
+		return rel, e
+	}
+	out, e := s.runSelect(f.query, q)
+	if e != nil {
+		return nil, e
+	}
+	return out.relation(f.alias), nil
+}
+
+// relation makes a result readable again; its columns get new ids.
+func (r *result) relation(alias string) *relation {
+	rel := &relation{alias: alias, rows: r.rows, bytes: func(map[int32]int) int64 { return r.bytes }}
+	for i, c := range r.columns {
+		out := *c
+		out.id = int32(i)
+		rel.columns = append(rel.columns, &out)
+	}
+	return rel
+}
+
+// relation reads a table as a query does, a view, or INFORMATION_SCHEMA.
 func (s *Server) relation(path []string, q queryContext) (*relation, *restError) {
 	if n := len(path); n >= 2 && strings.EqualFold(path[n-2], "INFORMATION_SCHEMA") {
 		return s.informationSchema(path[:n-2], path[n-1], q)
@@ -99,294 +157,131 @@ func (s *Server) relation(path []string, q queryContext) (*relation, *restError)
 	if e != nil {
 		return nil, e
 	}
+	if e := s.mayQuery(t); e != nil {
+		return nil, e
+	}
+	if t.view != nil {
+		return s.viewRelation(t, q)
+	}
 	now := s.clock.now()
 	t.mu.Lock()
 	t.catchUp(now)
 	merge := t.fresh(now)
 	waiting := merge && t.active
 	t.mu.Unlock()
-	if waiting {
+	if waiting && !q.dryRun {
 		s.count.add(func(n *Counters) { n.RuntimeMerges++ })
 	}
 	rel := &relation{}
 	rel.columns, rel.stored = t.read(now, !merge)
+	stored := rel.stored
+	rel.bytes = func(used map[int32]int) int64 {
+		if waiting { // a runtime merge reads the whole baseline
+			used = nil
+		}
+		return logicalBytes(stored, used)
+	}
+	if q.dryRun {
+		rel.stored, rel.rows = nil, [][]any{}
+	}
 	return rel, nil
-}
-
-func (l *literal) fill(params map[string]literal) *restError {
-	if l.param == "" {
-		return nil
-	}
-	v, ok := params[strings.ToLower(l.param)]
-	if !ok {
-		return sqlInvalid(ruleSQL, "Query parameter '"+l.param+"' not found")
-	}
-	*l = v
-	return nil
 }
 
 // countAll answers SELECT COUNT(*) FROM t without decoding a row.
 func countAll(st *selectStatement, rel *relation) (*result, bool) {
-	if st.star || len(st.items) != 1 || !st.items[0].count || len(st.where) > 0 || rel.rows != nil {
+	if len(st.items) != 1 || st.items[0].star || st.items[0].e.op != opCountAll || rel.rows != nil ||
+		st.where != nil || st.group != nil || st.having != nil || st.qualify != nil || st.order != nil {
 		return nil, false
 	}
-	out := &result{columns: []*column{countColumn(st.items[0], 0)}}
+	out := &result{columns: []*column{plainColumn(-1, st.items[0].name(0), kindInt64)}}
 	if st.limit != 0 && st.offset == 0 {
 		out.rows = [][]any{{strconv.Itoa(len(rel.stored))}}
 	}
 	return out, true
 }
 
-func countColumn(item selectItem, i int) *column {
-	name := item.alias
-	if name == "" {
-		name = "f" + strconv.Itoa(i) + "_"
-	}
-	return plainColumn(-1, name, kindInt64)
-}
-
 func plainColumn(id int32, name string, k kind) *column {
 	return &column{id: id, name: name, kind: k, field: &bq.TableFieldSchema{Name: name, Type: k.restName(), Mode: "NULLABLE"}}
 }
 
-func (rel *relation) column(name string) (*column, *restError) {
-	for _, c := range rel.columns {
-		if strings.EqualFold(c.name, name) {
-			return c, nil
-		}
-	}
-	return nil, sqlInvalid(ruleSQL, "Unrecognized name: "+name)
-}
-
-// filter decodes the rows and keeps those that every condition takes.
-func (rel *relation) filter(where []condition) ([]map[int32]any, *restError) {
-	tests := make([]func(map[int32]any) bool, len(where))
-	for i, w := range where {
-		c, e := rel.column(w.column)
-		if e != nil {
-			return nil, e
-		}
-		if tests[i], e = c.test(w); e != nil {
-			return nil, e
-		}
-	}
-	var out []map[int32]any
-	keep := func(values map[int32]any) {
-		for _, test := range tests {
-			if !test(values) {
-				return
-			}
-		}
-		out = append(out, values)
-	}
-	for _, r := range rel.stored {
-		keep(r.plan.decode(r.row))
-	}
-	for _, values := range rel.rows {
-		keep(values)
-	}
-	return out, nil
-}
-
-// test makes a condition's predicate. A comparison with NULL is never true.
-func (c *column) test(w condition) (func(map[int32]any) bool, *restError) {
-	if w.op == "null" || w.op == "notnull" {
-		want := w.op == "null" && !c.repeated // a REPEATED column is never NULL
-		return func(values map[int32]any) bool {
-			_, ok := values[c.id]
-			return ok != want || c.repeated && w.op == "notnull"
-		}, nil
-	}
-	if c.repeated || c.kind == kindJSON || (c.kind == kindBytes && w.op != "=" && w.op != "!=") {
-		return nil, sqlInvalid(ruleSQL, "Operator "+w.op+" isn't defined for column "+c.name)
-	}
-	want, e := c.constant(w.value)
-	if e != nil {
-		return nil, e
-	}
-	return func(values map[int32]any) bool {
-		got, ok := values[c.id].(string)
-		if !ok || (c.kind == kindFloat64 && (got == "NaN" || want == "NaN")) {
-			return false
-		}
-		n := c.order(got, want)
-		switch w.op {
-		case "=":
-			return n == 0
-		case "!=":
-			return n != 0
-		case "<":
-			return n < 0
-		case "<=":
-			return n <= 0
-		case ">":
-			return n > 0
-		}
-		return n >= 0
-	}, nil
-}
-
-// constant turns a literal into the column's canonical text.
-func (c *column) constant(l literal) (string, *restError) {
-	mismatched := sqlInvalid(ruleSQL, "No matching signature for a comparison of column "+c.name+" of type "+string(c.kind)+" with this literal")
-	b := []byte(l.text)
-	switch c.kind {
-	case kindString:
-		if l.quote {
-			return l.text, nil
-		}
-	case kindBool:
-		if !l.quote && (l.text == "true" || l.text == "false") {
-			return l.text, nil
-		}
-	case kindInt64:
-		if n, err := strconv.ParseInt(l.text, 10, 64); err == nil && !l.quote {
-			return strconv.FormatInt(n, 10), nil
-		}
-	case kindFloat64:
-		if f, err := strconv.ParseFloat(l.text, 64); err == nil {
-			return floatText(f), nil
-		}
-	case kindNumeric, kindBigNumeric:
-		if n, err := c.unscaled(b); err == nil {
-			return decimalText(n, c.decimalScale()), nil
-		}
-	case kindTimestamp:
-		if t, ok := parseTimestamp(l.text); ok && l.quote {
-			return timestampText(t), nil
-		}
-	default:
-		f := &fieldPlan{proto: protoString, column: c}
-		if v := (wireValue{b: b}); l.quote && f.check(v) == nil {
-			return f.text(v), nil
-		}
-	}
-	return "", mismatched
-}
-
-// order compares two canonical texts by the column's type.
-func (c *column) order(a, b string) int {
-	switch c.kind {
-	case kindInt64, kindFloat64:
-		if c.kind == kindInt64 {
-			x, _ := strconv.ParseInt(a, 10, 64)
-			y, _ := strconv.ParseInt(b, 10, 64)
-			return cmp.Compare(x, y)
-		}
-		x, _ := strconv.ParseFloat(a, 64)
-		y, _ := strconv.ParseFloat(b, 64)
-		return cmp.Compare(x, y)
-	case kindNumeric, kindBigNumeric:
-		x, okX := new(big.Rat).SetString(a)
-		y, okY := new(big.Rat).SetString(b)
-		if okX && okY {
-			return x.Cmp(y)
-		}
-	}
-	return strings.Compare(a, b)
-}
-
-// sort orders rows; NULL comes first, as in ascending order of the service.
-func (rel *relation) sort(rows []map[int32]any, order []orderItem) *restError {
-	columns := make([]*column, len(order))
-	for i, o := range order {
-		c, e := rel.column(o.column)
-		if e != nil {
+// where decodes the rows and keeps those of which the condition is true.
+func (c *compiler) where(x *expr) *restError {
+	keep := func([]any) any { return "true" }
+	if x != nil {
+		var e *restError
+		if keep, e = c.condition(x); e != nil {
 			return e
 		}
-		if c.repeated || c.kind == kindJSON {
-			return sqlInvalid(ruleSQL, "ORDER BY does not support expressions of type "+string(c.kind))
-		}
-		columns[i] = c
 	}
-	if len(order) == 0 {
+	rows := [][]any{}
+	for _, r := range c.rel.stored {
+		values, row := r.plan.decode(r.row), make([]any, len(c.rel.columns))
+		for i, col := range c.rel.columns {
+			row[i] = col.shown(values)
+		}
+		if keep(row) == "true" {
+			rows = append(rows, row)
+		}
+	}
+	for _, row := range c.rel.rows {
+		if keep(row) == "true" {
+			rows = append(rows, row)
+		}
+	}
+	rel := *c.rel
+	rel.rows, rel.stored = rows, nil
+	c.rel = &rel
+	return nil
+}
+
+// filter keeps the rows of which a condition is true.
+func (c *compiler) filter(x *expr) *restError {
+	if x == nil {
 		return nil
 	}
-	slices.SortStableFunc(rows, func(x, y map[int32]any) int {
-		for i, c := range columns {
-			n := c.orderAny(x[c.id], y[c.id])
-			if order[i].desc {
-				n = -n
-			}
-			if n != 0 {
-				return n
-			}
+	keep, e := c.condition(x)
+	if e != nil {
+		return e
+	}
+	rel := *c.rel
+	rel.rows = [][]any{}
+	for _, row := range c.rel.rows {
+		if keep(row) == "true" {
+			rel.rows = append(rel.rows, row)
 		}
-		return 0
-	})
+	}
+	c.rel = &rel
 	return nil
 }
 
-func (c *column) orderAny(a, b any) int {
-	x, okX := a.(string)
-	y, okY := b.(string)
-	switch {
-	case okX && okY:
-		return c.order(x, y)
-	case okX:
-		return 1
-	case okY:
-		return -1
+func (c *compiler) groupBy(st *selectStatement) *restError {
+	aggregates := rewrite(isAggregateNode, st.roots()...)
+	if len(aggregates) == 0 && st.group == nil {
+		if st.having != nil {
+			return sqlInvalid(ruleSQL, "The HAVING clause requires GROUP BY or aggregation to be present")
+		}
+		return nil
 	}
-	return 0
+	rel, e := c.group(st.group, aggregates)
+	if e != nil {
+		return e
+	}
+	c.rel = rel
+	return c.filter(st.having)
 }
 
-// project makes the answer's columns.
-func (rel *relation) project(st *selectStatement, rows []map[int32]any) (*result, *restError) {
-	out := &result{}
-	counts := false
-	if st.star {
-		out.columns = rel.columns
+func (c *compiler) qualify(st *selectStatement) *restError {
+	windows := rewrite(isWindowNode, st.roots()...)
+	if st.qualify != nil && len(windows) == 0 {
+		return sqlInvalid(ruleQualify, "The QUALIFY clause requires analytic function to be present")
 	}
-	for i, item := range st.items {
-		if item.count {
-			counts = true
-			out.columns = append(out.columns, countColumn(item, i))
-			continue
-		}
-		c, e := rel.column(item.column)
-		if e != nil {
-			return nil, e
-		}
-		out.columns = append(out.columns, c.as(item.alias))
+	if len(windows) == 0 {
+		return nil
 	}
-	if counts {
-		return out, out.countRows(st, len(rows))
+	rel, e := c.addWindows(windows)
+	if e != nil {
+		return e
 	}
-	rows = rows[min(st.offset, len(rows)):]
-	if st.limit >= 0 {
-		rows = rows[:min(st.limit, len(rows))]
-	}
-	for _, values := range rows {
-		row := make([]any, len(out.columns))
-		for i, c := range out.columns {
-			row[i] = c.shown(values)
-		}
-		out.rows = append(out.rows, row)
-	}
-	return out, nil
-}
-
-func (r *result) countRows(st *selectStatement, n int) *restError {
-	row := make([]any, len(st.items))
-	for i, item := range st.items {
-		if !item.count {
-			return sqlInvalid(ruleSQL, "SELECT list expression references column "+item.column+" which is neither grouped nor aggregated")
-		}
-		row[i] = strconv.Itoa(n)
-	}
-	if st.limit != 0 && st.offset == 0 {
-		r.rows = [][]any{row}
-	}
-	return nil
-}
-
-func (c *column) as(alias string) *column {
-	if alias == "" {
-		return c
-	}
-	out, field := *c, *c.field
-	out.name, field.Name = alias, alias
-	out.field = &field
-	return &out
+	c.rel = rel
+	return c.filter(st.qualify)
 }

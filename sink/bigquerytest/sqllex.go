@@ -2,7 +2,9 @@ package bigquerytest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -151,6 +153,7 @@ func (l *lexer) text(quote byte) (token, *restError) {
 	if strings.HasPrefix(l.sql[from:], strings.Repeat(string(quote), 3)) {
 		return token{}, l.fail(from, "Triple-quoted strings aren't supported by this server")
 	}
+	bytes := from > 0 && strings.ContainsRune("bB", rune(l.sql[from-1])) && (from == 1 || !isNameByte(l.sql[from-2], false))
 	var out strings.Builder
 	for l.at++; l.at < len(l.sql); l.at++ {
 		switch c := l.sql[l.at]; c {
@@ -164,16 +167,39 @@ func (l *lexer) text(quote byte) (token, *restError) {
 			if l.at == len(l.sql) {
 				return token{}, l.fail(from, "Unclosed string literal")
 			}
-			e, ok := escapes[l.sql[l.at]]
-			if !ok {
-				return token{}, l.fail(l.at-1, "Illegal escape sequence, or one that this server doesn't support")
+			if e := l.escape(&out, bytes); e != nil {
+				return token{}, e
 			}
-			out.WriteByte(e)
 		default:
 			out.WriteByte(c)
 		}
 	}
 	return token{}, l.fail(from, "Unclosed string literal")
+}
+
+// escape writes what the character after a backslash stands for: a simple
+// escape, or \x, \u and \U with the hexadecimal number of a character. In
+// b'…' \x is a byte.
+func (l *lexer) escape(out *strings.Builder, bytes bool) *restError {
+	c := l.sql[l.at]
+	if e, ok := escapes[c]; ok {
+		out.WriteByte(e)
+		return nil
+	}
+	digits := map[byte]int{'x': 2, 'X': 2, 'u': 4, 'U': 8}[c]
+	if digits > 0 && l.at+digits < len(l.sql) {
+		n, err := strconv.ParseUint(l.sql[l.at+1:l.at+1+digits], 16, 32)
+		if err == nil && (n > 0 || bytes) && n <= unicode.MaxRune && utf8.ValidRune(rune(n)) {
+			l.at += digits
+			if bytes && digits == 2 {
+				out.WriteByte(byte(n))
+			} else {
+				out.WriteRune(rune(n))
+			}
+			return nil
+		}
+	}
+	return l.fail(l.at-1, "Illegal escape sequence, or one that this server doesn't support")
 }
 
 func (l *lexer) symbol() (token, *restError) {

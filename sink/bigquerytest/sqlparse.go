@@ -10,9 +10,11 @@ type parser struct {
 	sql    string
 	tokens []token
 	at     int
+	depth  int // of nesting at the present token
 }
 
-// statement is one of *selectStatement, *createTable and *alterTable.
+// statement is one of *selectStatement, *createTable, *createView,
+// *alterTable, *dropTable and *changeRows.
 type statement any
 
 func parseSQL(sql string) (statement, *restError) {
@@ -25,12 +27,18 @@ func parseSQL(sql string) (statement, *restError) {
 	switch {
 	case p.word("SELECT"):
 		out, e = p.selectStatement()
-	case p.word("CREATE"):
+	case p.words("CREATE", "TABLE"):
 		out, e = p.createTable()
+	case p.word("CREATE"):
+		out, e = p.createView()
+	case p.words("ALTER", "VIEW"):
+		out, e = p.alterView()
 	case p.word("ALTER"):
 		out, e = p.alterTable()
+	case p.word("DROP"):
+		out, e = p.dropTable()
 	default:
-		return nil, p.unexpected("SELECT, CREATE TABLE or ALTER TABLE")
+		return p.changeRows()
 	}
 	if e != nil {
 		return nil, e

@@ -13,8 +13,12 @@ func (s *Server) runCreate(st *createTable, q queryContext) (*result, *restError
 	if e != nil {
 		return nil, e
 	}
-	if st.ifAbsent && s.catalog.table(project, dataset, name) != nil {
-		return &result{ddl: "SKIP"}, nil
+	if e := s.may(onDataset(project, dataset), "bigquery.tables.create"); e != nil {
+		return nil, e
+	}
+	skip := &result{ddl: "SKIP", kind: "CREATE_TABLE"}
+	if _, missing := s.catalog.find(project, dataset, name); missing == nil && st.ifAbsent {
+		return skip, nil
 	}
 	in := &bq.Table{Schema: &bq.TableSchema{Fields: st.columns}}
 	if len(st.keys) > 0 {
@@ -27,42 +31,67 @@ func (s *Server) runCreate(st *createTable, q queryContext) (*result, *restError
 	if e != nil {
 		return nil, e
 	}
-	t.setOptions(st.options)
-	e = s.catalog.addTable(t)
-	if e != nil && st.ifAbsent && e.reason == "duplicate" {
-		return &result{ddl: "SKIP"}, nil
-	}
-	if e != nil {
+	if e := t.setOptions(st.options); e != nil {
 		return nil, e
 	}
-	return &result{ddl: "CREATE"}, nil
+	return s.create(t, q, st.ifAbsent, "CREATE_TABLE")
 }
 
-func (t *table) setOptions(o options) {
+// create makes a table or a view known, unless the statement is only tried.
+func (s *Server) create(t *table, q queryContext, ifAbsent bool, kind string) (*result, *restError) {
+	if q.dryRun {
+		return &result{ddl: "CREATE", kind: kind}, nil
+	}
+	e := s.catalog.addTable(t)
+	if e != nil && ifAbsent && e.reason == "duplicate" {
+		return &result{ddl: "SKIP", kind: kind}, nil
+	}
+	return &result{ddl: "CREATE", kind: kind}, e
+}
+
+// setOptions sets what the options name. The table is locked or not yet known.
+func (t *table) setOptions(o options) *restError {
+	if o.comment != nil {
+		if e := checkDescription(*o.comment); e != nil {
+			return e
+		}
+		t.meta.Description = *o.comment
+	}
 	if o.staleness != nil {
 		t.staleness, t.stale = *o.staleness, true
 	}
 	if o.unstale {
 		t.staleness, t.stale = 0, false
 	}
-	if o.comment != nil {
-		t.meta.Description = *o.comment
-	}
+	return nil
 }
 
 // runAlter does all actions of an ALTER TABLE, or none. They count as one
 // update of the table's metadata.
 func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) {
+	kind := map[bool]string{false: "ALTER_TABLE", true: "ALTER_VIEW"}[st.view]
 	project, dataset, name, e := q.resolve(st.path)
 	if e != nil {
+		return nil, e
+	}
+	if e := s.may(onTable(project, dataset, name), "bigquery.tables.get", "bigquery.tables.update"); e != nil {
 		return nil, e
 	}
 	t, e := s.catalog.find(project, dataset, name)
 	if e != nil {
 		if st.ifExists && e.reason == "notFound" {
-			return &result{ddl: "SKIP"}, nil
+			return &result{ddl: "SKIP", kind: kind}, nil
 		}
 		return nil, e
+	}
+	if e := t.mustBe(st.view); e != nil {
+		return nil, e
+	}
+	if q.dryRun {
+		return &result{ddl: "ALTER", kind: kind}, nil
+	}
+	if st.newName != "" {
+		return &result{ddl: "ALTER", kind: kind}, s.rename(t, st.newName)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,26 +100,35 @@ func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) 
 	if e := t.spend(now); e != nil {
 		return nil, e
 	}
-	return &result{ddl: "ALTER"}, t.alter(st.actions, now)
+	return &result{ddl: "ALTER", kind: kind}, t.alter(st.actions, now)
+}
+
+// mustBe refuses a statement for views on a table and one for tables on a view.
+func (t *table) mustBe(view bool) *restError {
+	if view == (t.view != nil) {
+		return nil
+	}
+	return sqlInvalid(ruleViewKind, t.id()+" is not allowed for this operation because it is currently a "+map[bool]string{true: "TABLE", false: "VIEW"}[view]+".")
 }
 
 func (t *table) alter(actions []alterAction, now time.Time) *restError {
 	old := t.schema()
-	columns := append([]*column(nil), old.columns...)
-	var e *restError
+	shape := shape{append([]*column(nil), old.columns...), old.keyNames()}
 	for _, a := range actions {
-		if columns, e = t.alterColumns(columns, a); e != nil {
+		if e := t.reshape(&shape, a); e != nil {
 			return e
 		}
 	}
-	if !sameColumns(columns, old.columns) {
-		if e := t.setSchema(columns, old.keyNames(), old.cluster, now); e != nil {
+	if !sameColumns(shape.columns, old.columns) || strings.Join(shape.keys, ",") != strings.Join(old.keyNames(), ",") {
+		if e := t.setSchema(shape.columns, shape.keys, old.cluster, now); e != nil {
 			return e
 		}
 	}
 	for _, a := range actions {
 		if a.options != nil {
-			t.setOptions(*a.options)
+			if e := t.setOptions(*a.options); e != nil {
+				return e
+			}
 		}
 	}
 	t.changed(now)
@@ -109,82 +147,90 @@ func sameColumns(a, b []*column) bool {
 	return true
 }
 
-// alterColumns returns the columns after one action. Columns keep their id,
-// so rows that were written before are found under a new name.
-func (t *table) alterColumns(columns []*column, a alterAction) ([]*column, *restError) {
-	find := func(name string) int {
-		for i, c := range columns {
-			if strings.EqualFold(c.name, name) {
-				return i
-			}
-		}
-		return -1
+// runDrop drops a table or a view.
+func (s *Server) runDrop(st *dropTable, q queryContext) (*result, *restError) {
+	kind := map[bool]string{false: "DROP_TABLE", true: "DROP_VIEW"}[st.view]
+	project, dataset, name, e := q.resolve(st.path)
+	if e != nil {
+		return nil, e
 	}
-	missing := func(name string) ([]*column, *restError) {
-		if a.ifExists {
-			return columns, nil
-		}
-		return nil, sqlInvalid(ruleAlter, "Column not found: "+name)
+	if e := s.may(onTable(project, dataset, name), "bigquery.tables.delete", "bigquery.tables.get"); e != nil {
+		return nil, e
 	}
-	switch {
-	case a.add != nil:
-		if a.ifAbsent && find(a.add.Name) >= 0 {
-			return columns, nil
+	t, e := s.catalog.find(project, dataset, name)
+	if e != nil {
+		if st.ifExists && e.reason == "notFound" {
+			return &result{ddl: "SKIP", kind: kind}, nil
 		}
-		c, e := t.addedColumn(a.add)
-		return append(columns, c), e
-	case a.drop != "":
-		i := find(a.drop)
-		if i < 0 {
-			return missing(a.drop)
-		}
-		if e := t.mayChange(columns[i]); e != nil {
-			return nil, e
-		}
-		return append(columns[:i:i], columns[i+1:]...), nil
-	case a.rename != "":
-		i := find(a.rename)
-		if i < 0 {
-			return missing(a.rename)
-		}
-		if e := t.mayChange(columns[i]); e != nil {
-			return nil, e
-		}
-		if e := checkColumnName(a.to); e != nil {
-			return nil, e
-		}
-		columns[i] = columns[i].as(a.to)
-	case a.relax != "":
-		i := find(a.relax)
-		if i < 0 {
-			return missing(a.relax)
-		}
-		columns[i] = columns[i].relaxed()
+		return nil, e
 	}
-	return columns, nil
+	if e := t.mustBe(st.view); e != nil || q.dryRun {
+		return &result{ddl: "DROP", kind: kind}, e
+	}
+	t.mu.Lock()
+	e = t.spend(s.clock.now())
+	t.mu.Unlock()
+	if e != nil {
+		return nil, e
+	}
+	return &result{ddl: "DROP", kind: kind}, s.catalog.removeTable(project, dataset, name)
 }
 
-// mayChange refuses to drop or rename a column of the key or the clustering.
+// renameQuiet is how long a table wasn't streamed to before it can be renamed.
 //
-// https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-definition-language#alter_table_drop_column_statement
-func (t *table) mayChange(c *column) *restError {
-	s := t.schema()
-	for _, k := range s.keys {
-		if k.id == c.id {
-			return sqlInvalid(ruleAlter, "Column "+c.name+" is part of the primary key and can't be dropped or renamed")
-		}
+// https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/data-definition-language#alter_table_rename_to_statement
+const renameQuiet = 5 * time.Hour
+
+// rename gives a table another name in its dataset.
+func (s *Server) rename(t *table, name string) *restError {
+	if e := checkTableName(name); e != nil {
+		return e
 	}
-	for _, name := range s.cluster {
-		if strings.EqualFold(name, c.name) {
-			return sqlInvalid(ruleAlter, "Column "+c.name+" is a clustering column and can't be dropped or renamed")
-		}
+	now := s.clock.now()
+	t.mu.Lock()
+	e := t.spend(now)
+	quiet, keyed := now.Sub(t.streamed) >= renameQuiet, len(t.schema().keys) > 0
+	t.mu.Unlock()
+	switch {
+	case e != nil:
+		return e
+	case keyed:
+		return sqlInvalid(ruleKeyFixed, "Table "+t.id()+" has a primary key: it can't be renamed")
+	case !quiet:
+		return sqlInvalid(ruleRenameStreaming, "Table "+t.id()+" can't be renamed: data was streamed into it lately")
 	}
-	return nil
+	return s.catalog.renameTable(t, name)
 }
 
-func (c *column) relaxed() *column {
-	out, field := *c, *c.field
-	out.required, field.Mode = false, "NULLABLE"
-	out.field = &field
-	return &out
+// runChangeRows refuses DML on a table with change data capture and on a view.
+// Of the rest only TRUNCATE TABLE is built.
+//
+// https://docs.cloud.google.com/bigquery/docs/change-data-capture#limitations
+func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restError) {
+	project, dataset, name, e := q.resolve(st.path)
+	if e != nil {
+		return nil, e
+	}
+	if e := s.may(onTable(project, dataset, name), "bigquery.tables.updateData", "bigquery.tables.getData"); e != nil {
+		return nil, e
+	}
+	t, e := s.catalog.find(project, dataset, name)
+	if e != nil {
+		return nil, e
+	}
+	if e := t.mustBe(false); e != nil {
+		return nil, e
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.active && st.word != "INSERT":
+		return nil, restInvalid(ruleDML, "DELETE/UPDATE/MERGE DMLs are currently not supported over tables that had UPSERT streams.")
+	case st.word != "TRUNCATE TABLE" || st.rest:
+		return nil, restUnhandled(st.word + " isn't built")
+	}
+	if !q.dryRun {
+		t.inserted = nil
+	}
+	return &result{ddl: "TRUNCATE", kind: "TRUNCATE_TABLE"}, nil
 }

@@ -1,109 +1,153 @@
 package bigquerytest
 
 import (
+	"encoding/base64"
 	"strconv"
 	"strings"
 )
 
-// selectStatement is SELECT … FROM t [WHERE …] [ORDER BY …] [LIMIT n [OFFSET m]].
+// selectStatement is SELECT [DISTINCT] … [FROM …] [WHERE …] [GROUP BY …]
+// [HAVING …] [QUALIFY …] [ORDER BY …] [LIMIT n [OFFSET m]].
+//
+// https://docs.cloud.google.com/bigquery/docs/reference/standard-sql/query-syntax
 type selectStatement struct {
-	star   bool
-	items  []selectItem
-	from   []string
-	where  []condition // all of them
-	order  []orderItem
-	limit  int // -1: none
-	offset int
+	distinct bool
+	items    []selectItem
+	from     *fromItem // nil without FROM
+	where    *expr
+	group    []*expr
+	having   *expr
+	qualify  *expr
+	order    []orderItem
+	limit    int // -1: none
+	offset   int
 }
 
-// selectItem is a column or COUNT(*).
+// selectItem is an expression, or * with the columns that it leaves out.
 type selectItem struct {
-	column string
-	count  bool
+	star   bool
+	except []string
+	e      *expr
 	alias  string
 }
 
-// condition is column OP literal, or column IS [NOT] NULL.
-type condition struct {
-	column string
-	op     string // = != < <= > >= null notnull
-	value  literal
+// fromItem is a table, a view, or a query in parentheses.
+type fromItem struct {
+	path  []string
+	query *selectStatement
+	alias string
 }
 
 type orderItem struct {
-	column string
-	desc   bool
+	e    *expr
+	desc bool
 }
 
 // literal is a constant, or a parameter until it is filled in.
 type literal struct {
 	text  string
 	quote bool // it was a string
+	null  bool
+	kind  kind // of DATE '…', b'…' or a parameter; "" leaves it to what it meets
 	param string
 }
 
 func (p *parser) selectStatement() (*selectStatement, *restError) {
-	s := &selectStatement{limit: -1}
-	if p.symbol("*") {
-		s.star = true
-	} else if e := p.selectItems(s); e != nil {
+	if e := p.deeper(); e != nil {
 		return nil, e
 	}
-	e := p.expectWords("FROM")
+	defer func() { p.depth-- }()
+	s := &selectStatement{limit: -1, distinct: p.word("DISTINCT")}
+	e := p.selectItems(s)
 	if e != nil {
 		return nil, e
 	}
-	if s.from, e = p.path(); e != nil {
+	if !p.word("FROM") {
+		return s, p.selectEnd(s)
+	}
+	if s.from, e = p.fromItem(); e != nil {
 		return nil, e
 	}
-	if p.word("AS") {
-		return nil, p.unexpected("no alias of a table")
-	}
 	if p.word("WHERE") {
-		if e := p.conditions(s); e != nil {
+		if s.where, e = p.expression(); e != nil {
 			return nil, e
 		}
 	}
-	if p.words("ORDER", "BY") {
-		if e := p.orderBy(s); e != nil {
+	if p.words("GROUP", "BY") {
+		if s.group, e = p.operands(); e != nil {
 			return nil, e
+		}
+	}
+	if p.word("HAVING") {
+		if s.having, e = p.expression(); e != nil {
+			return nil, e
+		}
+	}
+	if p.word("QUALIFY") {
+		if s.qualify, e = p.expression(); e != nil {
+			return nil, e
+		}
+	}
+	return s, p.selectEnd(s)
+}
+
+// selectEnd is ORDER BY, LIMIT and OFFSET.
+func (p *parser) selectEnd(s *selectStatement) (e *restError) {
+	if p.words("ORDER", "BY") {
+		if s.order, e = p.orderBy(); e != nil {
+			return e
 		}
 	}
 	if p.word("LIMIT") {
 		if s.limit, e = p.count(); e != nil {
-			return nil, e
+			return e
 		}
 		if p.word("OFFSET") {
-			if s.offset, e = p.count(); e != nil {
-				return nil, e
-			}
+			s.offset, e = p.count()
 		}
 	}
-	return s, nil
+	return e
+}
+
+func (p *parser) fromItem() (f *fromItem, e *restError) {
+	f = &fromItem{}
+	if p.symbol("(") {
+		if e := p.expectWords("SELECT"); e != nil {
+			return nil, e
+		}
+		if f.query, e = p.selectStatement(); e != nil {
+			return nil, e
+		}
+		if e := p.expectSymbol(")"); e != nil {
+			return nil, e
+		}
+	} else {
+		if f.path, e = p.path(); e != nil {
+			return nil, e
+		}
+		f.alias = f.path[len(f.path)-1]
+	}
+	if name, e := p.alias(); name != "" || e != nil {
+		f.alias = name
+		return f, e
+	}
+	return f, nil
+}
+
+// alias takes [AS] name, or nothing.
+func (p *parser) alias() (string, *restError) {
+	as := p.word("AS")
+	if t := p.peek(); as || t.kind == tokenQuoted || (t.kind == tokenName && !isReserved(t.text)) {
+		return p.name()
+	}
+	return "", nil
 }
 
 func (p *parser) selectItems(s *selectStatement) *restError {
 	for {
-		var item selectItem
-		if p.word("COUNT") {
-			for _, symbol := range []string{"(", "*", ")"} {
-				if e := p.expectSymbol(symbol); e != nil {
-					return e
-				}
-			}
-			item.count = true
-		} else {
-			var e *restError
-			if item.column, e = p.name(); e != nil {
-				return e
-			}
-		}
-		as := p.word("AS")
-		if t := p.peek(); as || t.kind == tokenQuoted || (t.kind == tokenName && !isReserved(t.text)) {
-			var e *restError
-			if item.alias, e = p.name(); e != nil {
-				return e
-			}
+		item, e := p.selectItem()
+		if e != nil {
+			return e
 		}
 		s.items = append(s.items, item)
 		if !p.symbol(",") {
@@ -112,43 +156,28 @@ func (p *parser) selectItems(s *selectStatement) *restError {
 	}
 }
 
-func (p *parser) conditions(s *selectStatement) *restError {
-	for {
-		c, e := p.condition()
-		if e != nil {
-			return e
+func (p *parser) selectItem() (item selectItem, e *restError) {
+	if p.symbol("*") {
+		item.star = true
+		if p.word("EXCEPT") {
+			if e = p.expectSymbol("("); e != nil {
+				return item, e
+			}
+			if item.except, e = p.names(); e != nil {
+				return item, e
+			}
+			e = p.expectSymbol(")")
 		}
-		s.where = append(s.where, c)
-		if !p.word("AND") {
-			return nil
-		}
+		return item, e
 	}
+	if item.e, e = p.expression(); e != nil {
+		return item, e
+	}
+	item.alias, e = p.alias()
+	return item, e
 }
 
-func (p *parser) condition() (condition, *restError) {
-	column, e := p.name()
-	if e != nil {
-		return condition{}, e
-	}
-	switch {
-	case p.words("IS", "NOT", "NULL"):
-		return condition{column: column, op: "notnull"}, nil
-	case p.words("IS", "NULL"):
-		return condition{column: column, op: "null"}, nil
-	}
-	t := p.peek()
-	switch t.text {
-	case "=", "<", "<=", ">", ">=", "!=", "<>":
-		p.at++
-	default:
-		return condition{}, p.unexpected("a comparison")
-	}
-	value, e := p.literal()
-	return condition{column, strings.Replace(t.text, "<>", "!=", 1), value}, e
-}
-
-// literal takes a constant. The type name of DATE '…' and its like is left to
-// the column that it is compared with.
+// literal takes a constant.
 func (p *parser) literal() (literal, *restError) {
 	sign := ""
 	if p.symbol("-") {
@@ -166,38 +195,51 @@ func (p *parser) literal() (literal, *restError) {
 	case t.kind == tokenParam:
 		p.at++
 		return literal{param: t.text}, nil
+	case p.word("NULL"):
+		return literal{null: true}, nil
 	case p.word("TRUE"):
-		return literal{text: "true"}, nil
+		return literal{text: "true", kind: kindBool}, nil
 	case p.word("FALSE"):
-		return literal{text: "false"}, nil
-	case t.kind == tokenName && isTypedLiteral(t.text) && p.tokens[p.at+1].kind == tokenText:
-		p.at += 2
-		return literal{text: p.tokens[p.at-1].text, quote: true}, nil
+		return literal{text: "false", kind: kindBool}, nil
+	case t.kind == tokenName && p.tokens[p.at+1].kind == tokenText:
+		if k := typedLiteral(t.text); k != "" {
+			p.at += 2
+			l := literal{text: p.tokens[p.at-1].text, quote: true, kind: k}
+			if k == kindBytes {
+				l.text = base64.StdEncoding.EncodeToString([]byte(l.text))
+			}
+			return l, nil
+		}
 	}
 	return literal{}, p.unexpected("a literal")
 }
 
-func isTypedLiteral(name string) bool {
-	switch typeNames[strings.ToUpper(name)] {
-	case kindDate, kindDatetime, kindTime, kindTimestamp, kindNumeric, kindBigNumeric:
-		return true
+// typedLiteral is the type of a literal such as DATE '…' or b'…'.
+func typedLiteral(name string) kind {
+	k := typeNames[strings.ToUpper(name)]
+	switch {
+	case strings.EqualFold(name, "b"):
+		return kindBytes
+	case k == kindDate, k == kindDatetime, k == kindTime, k == kindTimestamp, k == kindNumeric, k == kindBigNumeric, k == kindJSON:
+		return k
 	}
-	return false
+	return ""
 }
 
-func (p *parser) orderBy(s *selectStatement) *restError {
+func (p *parser) orderBy() ([]orderItem, *restError) {
+	var out []orderItem
 	for {
-		column, e := p.name()
+		by, e := p.operand()
 		if e != nil {
-			return e
+			return nil, e
 		}
-		item := orderItem{column: column}
+		item := orderItem{e: by}
 		if !p.word("ASC") {
 			item.desc = p.word("DESC")
 		}
-		s.order = append(s.order, item)
+		out = append(out, item)
 		if !p.symbol(",") {
-			return nil
+			return out, nil
 		}
 	}
 }
@@ -206,7 +248,7 @@ func (p *parser) count() (int, *restError) {
 	t := p.peek()
 	n, err := strconv.ParseInt(t.text, 10, 32)
 	if t.kind != tokenNumber || err != nil {
-		return 0, p.unexpected("a number of rows")
+		return 0, p.unexpected("a number")
 	}
 	p.at++
 	return int(n), nil

@@ -18,6 +18,8 @@ type table struct {
 	project, dataset, name string
 	settings               *Config
 	created                time.Time
+	createDelay            time.Duration   // streams don't know the table for so long
+	view                   *viewDefinition // nil for a table
 
 	mu       sync.Mutex
 	meta     bq.Table // what tables.get answers, without what changes
@@ -39,6 +41,9 @@ type table struct {
 	everApply bool      // an apply has run
 	active    bool      // rows with a change type have come
 	paused    bool      // background applies are held back
+	streamed  time.Time // of the last append
+	applies   []applied // the last background applies
+	measured  tableSize
 }
 
 // schemaAt is a schema and when it was set.
@@ -91,7 +96,22 @@ func (t *table) streamSchema(now time.Time) *schema {
 
 // seen says whether the Storage Write API knows the table yet.
 func (t *table) seen(now time.Time) bool {
-	return !now.Before(t.created.Add(t.settings.CreateDelay))
+	return !now.Before(t.created.Add(t.createDelay))
+}
+
+// renamed is the same table under another name. The table is locked.
+func (t *table) renamed(name string, now time.Time) *table {
+	out := &table{
+		project: t.project, dataset: t.dataset, name: name, settings: t.settings, created: t.created, createDelay: t.createDelay,
+		meta: t.meta, etag: t.etag + 1, modified: now, updates: []time.Time{now}, schemas: t.schemas, columnID: t.columnID,
+		entries: t.entries, inserted: t.inserted, epoch: t.epoch, tombs: t.tombs, request: t.request,
+		staleness: t.staleness, stale: t.stale, applied: t.applied, everApply: t.everApply, active: t.active, paused: t.paused,
+		streamed: t.streamed, applies: t.applies,
+	}
+	out.meta.Id = out.id()
+	out.meta.TableReference = &bq.TableReference{ProjectId: t.project, DatasetId: t.dataset, TableId: name}
+	t.entries, t.inserted, t.tombs = map[string]*entry{}, nil, nil
+	return out
 }
 
 // id is the table's name in messages of the REST API.

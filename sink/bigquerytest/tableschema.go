@@ -38,6 +38,8 @@ func newColumn(id int32, f *bq.TableFieldSchema) (*column, *restError) {
 		return nil, restUnhandled("columns of type " + typeName + " aren't built (column " + f.Name + ")")
 	case !ok:
 		return nil, restInvalid(ruleColumnType, fmt.Sprintf("Invalid value for type: %s is not a valid value", f.Type))
+	case utf8.RuneCountInString(f.Description) > maxColumnDescription:
+		return nil, checkColumnDescription(f.Name, f.Description)
 	case f.DefaultValueExpression != "":
 		return nil, restUnhandled("default values aren't built (column " + f.Name + ")")
 	}

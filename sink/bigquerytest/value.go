@@ -26,8 +26,8 @@ const (
 	protoBytes  = descriptorpb.FieldDescriptorProto_TYPE_BYTES
 )
 
-// accepted holds the protobuf types that each column type takes. Enums and
-// wrapper messages, which the page lists too, aren't built.
+// accepted holds the scalar protobuf types that each column type takes; see
+// acceptedMessages for the others.
 //
 // https://docs.cloud.google.com/bigquery/docs/supported-data-types
 var accepted = map[kind][]protoType{
@@ -146,7 +146,7 @@ func (f *fieldPlan) check(v wireValue) error {
 			return errTooLong
 		}
 	case kindJSON:
-		return checkJSON(v.b)
+		return checkJSON(v.b, f.exact)
 	case kindNumeric, kindBigNumeric:
 		if f.proto == protoString && simpleDecimal(v.b, c.intDigits()) {
 			return nil
@@ -171,6 +171,14 @@ func (f *fieldPlan) decimal(v wireValue) (n bigInt, err error) {
 // query shows, except for BOOL, FLOAT64 and TIMESTAMP, which are written as
 // true or false, in the shortest form, and as RFC 3339 in UTC.
 func (f *fieldPlan) text(v wireValue) string {
+	plain, err := f.open(v)
+	if err != nil {
+		return string(v.b)
+	}
+	return f.plainText(plain)
+}
+
+func (f *fieldPlan) plainText(v wireValue) string {
 	switch f.column.kind {
 	case kindBool:
 		return strconv.FormatBool(v.bits != 0)
@@ -237,7 +245,7 @@ func (f *fieldPlan) appendKey(dst []byte, v wireValue) []byte {
 		n, _ := f.micros(v)
 		return binary.BigEndian.AppendUint64(append(dst, 8), uint64(n)^1<<63)
 	case kindNumeric, kindBigNumeric:
-		text := f.text(v)
+		text := f.plainText(v)
 		return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
 	}
 	return append(binary.AppendUvarint(dst, uint64(len(v.b))), v.b...)

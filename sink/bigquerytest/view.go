@@ -80,6 +80,9 @@ func (c *column) shown(values map[int32]any) any {
 	if !ok && c.repeated {
 		return []any{}
 	}
+	if text, ok := v.(string); ok && c.retyped && c.kind == kindFloat64 {
+		return floatText(floatOf(text)) // the other types have one text for a number
+	}
 	return v
 }
 
@@ -112,7 +115,7 @@ func (p *rowPlan) decode(row []byte) map[int32]any {
 
 // items appends the text of one element, or of a packed list of them.
 func (f *fieldPlan) items(list []any, typ protowire.Type, v wireValue) []any {
-	want := wireType(f.proto)
+	want := f.wire
 	if typ != protowire.BytesType || want == protowire.BytesType {
 		return append(list, f.text(v))
 	}

@@ -8,7 +8,6 @@ import (
 
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -51,6 +50,9 @@ func (s *Server) lookUp(stream string, now time.Time) (*table, *appendError) {
 	project, dataset, name, err := streamTable(stream)
 	if err != nil {
 		return nil, err
+	}
+	if e := s.mayStream(); e != nil {
+		return nil, e
 	}
 	t := s.catalog.table(project, dataset, name)
 	if t == nil || !t.seen(now) {
@@ -102,15 +104,11 @@ func (s *Server) permission(dataset, table string) *appendError {
 	return f.refusal()
 }
 
-// CreateWriteStream isn't built: change data capture works on default streams only.
-func (*writeServer) CreateWriteStream(context.Context, *storagepb.CreateWriteStreamRequest) (*storagepb.WriteStream, error) {
-	return nil, status.Error(codes.Unimplemented, "bigquerytest: only default streams are built")
-}
-
 // AppendRows runs one connection.
 func (w *writeServer) AppendRows(stream storagepb.BigQueryWrite_AppendRowsServer) error {
 	c := w.server.openConnection()
 	defer w.server.closeConnection(c)
+	c.routed = hasRoutingHeader(stream.Context())
 	return c.serve(stream)
 }
 
@@ -134,11 +132,12 @@ func (c *connection) append(req *storagepb.AppendRowsRequest) answer {
 		WriteStream:   c.stream,
 		UpdatedSchema: c.updatedSchema(),
 	}}
-	if s.config.RoundTrip > 0 {
-		a.at = time.Now().Add(s.config.RoundTrip)
+	roundTrip := time.Duration(s.roundTrip.Load())
+	if roundTrip > 0 {
+		a.at = time.Now().Add(roundTrip)
 	}
 	if fault != nil && fault.Kind == FaultSlow {
-		a.at = time.Now().Add(s.config.RoundTrip + fault.Delay)
+		a.at = time.Now().Add(roundTrip + fault.Delay)
 	}
 	return a
 }
@@ -176,6 +175,9 @@ func (c *connection) prepare(req *storagepb.AppendRowsRequest) (*Fault, *appendE
 		return nil, invalidArgument(ruleOffset, "Offset can not be specified for the default stream.")
 	}
 	if e := c.choose(req); e != nil {
+		return nil, e
+	}
+	if e := c.writer.checkMissing(req); e != nil {
 		return nil, e
 	}
 	t := c.writer.table
@@ -216,6 +218,9 @@ func (c *connection) choose(req *storagepb.AppendRowsRequest) *appendError {
 	t, e := c.server.lookUp(name, c.server.clock.now())
 	if e != nil {
 		return e
+	}
+	if c.server.config.RequireRouting && !c.routed && !t.inUS() {
+		return unrouted(name)
 	}
 	w := c.writers[name]
 	if w != nil && w.table != t {
@@ -266,6 +271,9 @@ func (c *connection) bind(w *writer, t *table, req *storagepb.AppendRowsRequest)
 	}
 	if p.cdc && len(w.schema.columns) > maxCDCColumns {
 		return nil, invalidArgument(ruleCDCColumns, fmt.Sprintf("A table with change data capture can't have more than %d columns", maxCDCColumns))
+	}
+	for _, f := range p.fields {
+		f.exact = c.server.config.ExactJSON
 	}
 	w.plan, w.reader = p, newRowReader(p, &c.server.config)
 	return w, nil

@@ -1,0 +1,149 @@
+package pubsubtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+var half = strings.Repeat("x", 500_000) // half a second's bytes of a key
+
+func (r *rig) ratedKeys() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.topics[testTopic].rates.keys)
+}
+
+func TestRuleKeyRate(t *testing.T) {
+	const text = "The publisher throughput of an ordering key exceeds the maximum of 1000000 bytes per second."
+	r := newRig(t, Config{KeyRate: KeyRateRefused, Record: true})
+	publish := func(key, data string) error {
+		_, err := r.pub.Publish(t.Context(), publishOf(key, data))
+		return err
+	}
+	taken := 0
+	var err error
+	for ; err == nil && taken < 10; taken++ { // a second's worth at once, and the request that goes over it
+		err = publish("hot", half)
+	}
+	r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, err)
+	if taken != 4 {
+		t.Errorf("request %d was the first to be refused, want the 4th", taken)
+	}
+	for _, key := range []string{"cold", ""} { // no other key is touched, and no message without one
+		for range 3 {
+			if err := publish(key, half); err != nil {
+				t.Errorf("key %q: %v", key, err)
+			}
+		}
+	}
+	for range 10 { // a refused request costs nothing
+		r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, publish("hot", half))
+	}
+	r.Advance(600 * time.Millisecond)
+	if err := publish("hot", half); err != nil {
+		t.Errorf("after its bytes are paid for: %v", err)
+	}
+	stored := len(r.Stored(testTopic))
+	if c := r.Counters(); stored != 10 || c.Throttled != 11 || c.Answers["ResourceExhausted"] != 11 || c.Answers["OK"] != 10 {
+		t.Errorf("%d stored, counters %+v", stored, c)
+	}
+	if err := publish("large", strings.Repeat("x", 9_900_000)); err != nil {
+		t.Errorf("one large message: %v", err)
+	}
+	r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, publish("large", "x"))
+	r.Advance(9 * time.Second)
+	if err := publish("large", "x"); err != nil {
+		t.Error(err)
+	}
+	r.Advance(2 * time.Second)
+	if n := r.ratedKeys(); n != 0 {
+		t.Errorf("%d idle keys are remembered", n)
+	}
+}
+
+// TestKeyRateDelayed: over its rate a key's request is stored, its answer waits
+// for the server's clock, and a caller that gives up leaves nothing behind.
+func TestKeyRateDelayed(t *testing.T) {
+	r := newRig(t, Config{Record: true})
+	r.send(t, "hot", half, half, half+half+half) // 3 s: the next is answered 2 s from now
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.pub.Publish(t.Context(), publishOf("hot", "late"))
+		done <- err
+	}()
+	waitFor(t, "the request to be stored", func() bool { return len(r.Stored(testTopic)) == 4 })
+	r.send(t, "cold", "other")
+	r.send(t, "", half, half, half, half)
+	r.send(t, "", "unordered")
+	select {
+	case err := <-done:
+		t.Fatalf("answered at once: %v", err)
+	default:
+	}
+	r.Advance(2 * time.Second)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+
+	r.send(t, "given up", half, half, half, half, half, half)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := r.pub.Publish(ctx, publishOf("given up", "stored")); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("beyond its deadline: %v", err)
+	}
+	waitFor(t, "the answer to be forgotten", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.laters) == 0
+	})
+	if c := r.Counters(); c.Throttled != 2 || c.Refused[RuleKeyRate] != 0 {
+		t.Errorf("counters %+v", c)
+	}
+	stored := r.Stored(testTopic)
+	if last := stored[len(stored)-1]; string(last.Data) != "stored" {
+		t.Errorf("what was not answered in time is not stored: the last is %.20q", last.Data)
+	}
+}
+
+func TestKeyRateOff(t *testing.T) {
+	r := newRig(t, Config{KeyRate: KeyRateOff})
+	for range 20 {
+		r.send(t, "hot", half)
+	}
+	if n := r.Counters().Throttled; n != 0 || r.ratedKeys() != 0 {
+		t.Errorf("%d throttled, %d keys known", n, r.ratedKeys())
+	}
+}
+
+// TestKeyRatesForget: however many keys pass, only those ahead of their rate are
+// remembered, in the order of time or not.
+func TestKeyRatesForget(t *testing.T) {
+	var r keyRates
+	now := int64(0)
+	most := 0
+	for i := range 100_000 {
+		now += 10_000 // 100,000 requests a second of 1,000 bytes: 100 keys are ahead
+		r.forget(now, forgetPerRequest)
+		r.charge(fmt.Sprint("k", i), 1_000, now)
+		if i%1_000 == 0 {
+			r.charge("hot", 1_000_000, now)
+		}
+		most = max(most, len(r.keys))
+	}
+	if most > 300 {
+		t.Errorf("%d keys were remembered at once", most)
+	}
+	if over := r.over([]byte("hot"), now); over < int64(90*time.Second) {
+		t.Errorf("the hot key waits for %s", time.Duration(over))
+	}
+	r.forget(now+int64(time.Hour), len(r.keys))
+	if len(r.keys) != 0 || r.first != nil || r.last != nil {
+		t.Errorf("%d keys are left", len(r.keys))
+	}
+}
