@@ -18,7 +18,7 @@ type nature struct {
 	ackIDs       int // in an Acknowledge request
 	burst        int // records or messages that come at once
 	transactions int // in all
-	chaosScale   int // 0: a quiet run
+	chaosScale   int // sixths of the usual chaos; 0: a quiet run
 }
 
 func newNature(r *rand.Rand) nature {
