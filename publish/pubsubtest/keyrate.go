@@ -115,9 +115,9 @@ func (r *keyRates) sweep(now int64) {
 		return
 	}
 	r.forget(now, len(r.keys))
-	r.sweepAt = 0
-	if r.first != nil {
-		r.sweepAt = now + sweepEvery
+	if r.sweepAt = now + sweepEvery; r.first == nil {
+		r.sweepAt = 0
+		r.keys = nil // a map never gives back the memory of its entries
 	}
 }
 
