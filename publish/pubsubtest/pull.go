@@ -52,6 +52,7 @@ func (s *Server) pull(ctx context.Context, r *unaryPull) (*frame, error) {
 	for over := r.immediately != 0; ; {
 		out, enc, err := s.pullNow(r, waiter, over)
 		if err != nil {
+			s.leave(r.subscription, waiter)
 			return nil, err
 		}
 		if len(out) > 0 || over {

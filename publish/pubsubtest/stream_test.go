@@ -298,6 +298,7 @@ func TestNotImplementedLater(t *testing.T) {
 	const text = "pubsubtest: exactly-once delivery isn't implemented by this stand-in."
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, p.wantEnd(codes.Unimplemented))
 	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, <-pulled)
+	waitFor(t, "nobody to be left", func() bool { return r.consumersLeft() == 0 })
 	update(false)
 	r.open(t).wantTexts("a0")
 }
