@@ -96,6 +96,10 @@ func (s *Server) callLater(ctx context.Context, d time.Duration, req any, handle
 	})
 }
 
+// unheard reports whether nobody waits for the answer: the call was made late by
+// callLater, and is to be done at once.
+func unheard(ctx context.Context) bool { return ctx.Done() == nil }
+
 // sleep waits in real time, as the caller's deadline runs.
 func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

@@ -197,3 +197,26 @@ func (r *rig) settings(t *testing.T) *pubsubpb.Subscription {
 	}
 	return s
 }
+
+// TestDeletedTopicIsArmed: without its topic's retention a subscription's ends
+// earlier, and the timer knows.
+func TestDeletedTopicIsArmed(t *testing.T) {
+	r := newServer(t, Config{KeyRate: KeyRateOff})
+	if _, err := r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: testTopic, MessageRetentionDuration: durationpb.New(day)}); err != nil {
+		t.Fatal(err)
+	}
+	sub := &pubsubpb.Subscription{Name: testSub, Topic: testTopic, ExpirationPolicy: &pubsubpb.ExpirationPolicy{}}
+	keptFor(10 * time.Minute)(sub)
+	if err := r.CreateSubscription(sub); err != nil {
+		t.Fatal(err)
+	}
+	r.send(t, "k", "a0")
+	if _, err := r.pub.DeleteTopic(t.Context(), &pubsubpb.DeleteTopicRequest{Topic: testTopic}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the timer to be set", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.armed != 0 && r.armed-r.now() <= int64(10*time.Minute)
+	})
+}
