@@ -6,9 +6,6 @@ type bigquery struct {
 	arrived int
 }
 
-// bigquerySteps: nothing happens there by itself yet.
-var bigquerySteps []step
-
 // apply is an append that arrives.
 func (b *bigquery) apply(w *world, rows []*change) {
 	for _, c := range rows {

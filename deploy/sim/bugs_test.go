@@ -9,8 +9,8 @@ import (
 	"cdc/sink/pull"
 )
 
-// bugs are mistakes planted by replacing one decision, and the checkers that may
-// find them first.
+// bugs are mistakes planted by replacing one decision, and the checkers that
+// find them.
 var bugs = []struct {
 	name     string
 	plant    func(*decisions)
@@ -48,7 +48,7 @@ var bugs = []struct {
 	{"an answer counts though the gate was shut", func(d *decisions) {
 		d.counts = func(*publisher, request) bool { return true }
 		d.vouch = func(_ *world, p *publisher) bool { return !p.broken }
-	}, []string{"confirmed", "order"}},
+	}, []string{"confirmed"}},
 	{"the gate opens again in the same process", func(d *decisions) {
 		d.repaired = func(_ *world, p *publisher) { p.queue.Open(true) }
 	}, []string{"order"}},
@@ -88,21 +88,21 @@ func TestFindsPlantedBugs(t *testing.T) {
 	const seeds = 1000
 	for _, bug := range bugs {
 		t.Run(bug.name, func(t *testing.T) {
-			var found *world
-			seed := uint64(1)
-			for ; found == nil && seed <= seeds; seed++ {
-				w := newWorld(seed, bug.plant)
-				if w.run(); w.finding != "" {
-					found = w
+			left := slices.Clone(bug.checkers)
+			for seed := uint64(1); len(left) > 0; seed++ {
+				if seed > seeds {
+					t.Fatalf("not found with %d seeds by %q", seeds, left)
 				}
-			}
-			if found == nil {
-				t.Fatalf("not found with %d seeds", seeds)
-			}
-			t.Logf("found after %d seeds, at step %d: %s", found.seed, found.step, found.finding)
-			checker, _, _ := strings.Cut(found.finding, ":")
-			if !slices.Contains(bug.checkers, checker) {
-				t.Errorf("%s found it, want one of %q", checker, bug.checkers)
+				w := newWorld(seed, bug.plant)
+				w.run()
+				checker, _, _ := strings.Cut(w.finding, ":")
+				if w.finding != "" && !slices.Contains(bug.checkers, checker) {
+					t.Errorf("seed %d: %s", seed, w.finding)
+				}
+				if i := slices.Index(left, checker); i >= 0 {
+					t.Logf("found after %d seeds, at step %d: %s", seed, w.step, w.finding)
+					left = slices.Delete(left, i, i+1)
+				}
 			}
 		})
 	}

@@ -9,8 +9,8 @@ func (w *world) find(what, format string, args ...any) {
 	}
 }
 
-// watch asks the checkers that judge as things happen.
-func (w *world) watch() {
+// judge asks the checkers that judge as things happen.
+func (w *world) judge() {
 	switch {
 	case !w.order.OK():
 		w.find("order", "%s", w.order.Findings()[0])

@@ -18,7 +18,7 @@ type nature struct {
 	ackIDs       int // in an Acknowledge request
 	burst        int // records or messages that come at once
 	transactions int // in all
-	chaosScale   int // 0: a quiet run
+	chaosScale   int // sixths of the usual chaos; 0: a quiet run
 }
 
 func newNature(r *rand.Rand) nature {
@@ -44,7 +44,7 @@ func (n *nature) weigh(r *rand.Rand, steps []step) []int {
 	for i, s := range steps {
 		weights[i] = max(1, s.weight<<r.IntN(5))
 		if s.chaos {
-			weights[i] = weights[i] * n.chaosScale / 3
+			weights[i] = weights[i] * n.chaosScale / 6
 			if r.IntN(4) == 0 {
 				weights[i] = 0
 			}

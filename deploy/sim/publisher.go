@@ -40,7 +40,7 @@ var publisherSteps = []step{
 	{"receive", 30, false, (*world).receivable, (*world).receive},
 	{"keepalive", 4, false, func(w *world) bool { return w.publisher != nil && len(w.source.log) > 0 }, (*world).receiveKeepalive},
 	{"publish", 50, false, func(w *world) bool { return w.publisher != nil && w.publisher.queue.Sendable(w.now) }, (*world).publish},
-	{"time passes", 10, false, func(w *world) bool { return w.publisher != nil }, (*world).pass},
+	{"time passes", 10, false, (*world).waits, (*world).pass},
 }
 
 // startPublisher starts a process on what the source and the state say.
@@ -184,10 +184,19 @@ func (w *world) accept(p *publisher, r request) {
 	p.queue.Done(r, w.now)
 }
 
-// pass moves the clock on: to the end of the next back-off or rest, or less far.
+// waits reports whether the queue waits for a time to come.
+func (w *world) waits() bool {
+	if w.publisher == nil {
+		return false
+	}
+	at, ok := w.publisher.queue.Wake()
+	return ok && at > w.now
+}
+
+// pass moves the clock on: to the end of the next back-off or rest, or about there.
 func (w *world) pass() {
-	if at, ok := w.publisher.queue.Wake(); ok && at > w.now && w.r.IntN(2) == 0 {
-		w.now = at
+	if w.r.IntN(2) == 0 {
+		w.now, _ = w.publisher.queue.Wake()
 		return
 	}
 	w.now += time.Duration(w.r.IntN(20)) * time.Millisecond

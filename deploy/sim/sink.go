@@ -13,7 +13,7 @@ import (
 type sink struct {
 	order  pull.Order
 	tables map[string]*sinkTable
-	names  []string // of tables, so that a seed decides
+	list   []*sinkTable // of tables, so that a seed decides
 	all    map[*pull.Delivery]*received
 	held   map[*keyLog]bool // nothing of the key is written
 	number int              // of messages received
@@ -52,9 +52,9 @@ var sinkSteps = []step{
 		w.sink = &sink{tables: make(map[string]*sinkTable), all: make(map[*pull.Delivery]*received), held: make(map[*keyLog]bool)}
 	}},
 	{"crash sink", 1, true, func(w *world) bool { return w.sink != nil }, (*world).crashSink},
-	{"age a batch", 40, false, func(w *world) bool { return w.sink != nil && w.sink.anyTable((*sinkTable).full) != nil }, (*world).cut},
-	{"append again", 30, false, func(w *world) bool { return w.sink != nil && w.sink.anyTable((*sinkTable).retries) != nil }, func(w *world) {
-		t := w.sink.anyTable((*sinkTable).retries)
+	{"age a batch", 40, false, func(w *world) bool { return anyTable(w, (*sinkTable).full) }, (*world).cut},
+	{"append again", 30, false, func(w *world) bool { return anyTable(w, (*sinkTable).retries) }, func(w *world) {
+		t := choose(w, w.sink.list, (*sinkTable).retries)
 		b := t.again[0]
 		t.again = t.again[1:]
 		w.append(t, b)
@@ -69,13 +69,9 @@ var sinkSteps = []step{
 func (t *sinkTable) full() bool    { return len(t.queue) > 0 && t.flying < flyingAppends }
 func (t *sinkTable) retries() bool { return len(t.again) > 0 }
 
-func (s *sink) anyTable(fits func(*sinkTable) bool) *sinkTable {
-	for _, name := range s.names {
-		if t := s.tables[name]; fits(t) {
-			return t
-		}
-	}
-	return nil
+// anyTable reports whether there is a table that fits.
+func anyTable(w *world, fits func(*sinkTable) bool) bool {
+	return w.sink != nil && slices.ContainsFunc(w.sink.list, fits)
 }
 
 // receive is one delivery.
@@ -100,7 +96,7 @@ func (s *sink) receive(w *world, m *message) {
 	if t == nil {
 		t = &sinkTable{}
 		s.tables[name] = t
-		s.names = append(s.names, name)
+		s.list = append(s.list, t)
 	}
 	t.queue = append(t.queue, fresh)
 }
@@ -108,7 +104,7 @@ func (s *sink) receive(w *world, m *message) {
 // cut makes a batch of what a table has gathered.
 func (w *world) cut() {
 	s := w.sink
-	t := s.anyTable((*sinkTable).full)
+	t := choose(w, s.list, (*sinkTable).full)
 	b := &batch{}
 	heads := make(map[string]int)
 	numbers := make(map[string]int)

@@ -56,9 +56,13 @@ func tables() []*schema.Table {
 
 var sourceSteps = []step{
 	{"commit", 10, false, func(w *world) bool { return !w.healed && len(w.source.log) < w.nature.transactions }, (*world).commit},
-	{"others write WAL", 2, false, func(w *world) bool { return !w.healed && len(w.source.log) > 0 && !w.source.other }, func(w *world) { w.source.other = true }},
+	{
+		"others write WAL", 2, false,
+		func(w *world) bool { return !w.healed && len(w.source.log) > 0 && !w.source.other },
+		func(w *world) { w.source.other = true },
+	},
 	{"slot saved", 2, false, func(w *world) bool { return w.source.saved < w.source.confirmed }, func(w *world) { w.source.saved = w.source.confirmed }},
-	{"crash source", 1, true, always, (*world).crashSource},
+	{"crash source", 1, true, func(w *world) bool { return w.publisher != nil }, (*world).crashSource},
 }
 
 // commit lets the application commit a transaction.
@@ -98,7 +102,5 @@ func (s *source) end() schema.LSN {
 func (w *world) crashSource() {
 	w.source.confirmed = w.source.saved
 	w.trace.note("confirmed is %s again", w.source.confirmed)
-	if w.publisher != nil {
-		w.publisherEnds()
-	}
+	w.publisherEnds()
 }

@@ -13,8 +13,5 @@ type step struct {
 }
 
 func allSteps() []step {
-	return slices.Concat(sourceSteps, publisherSteps, confirmSteps, watchSteps, topicSteps, sinkSteps, ackSteps, bigquerySteps, callSteps())
+	return slices.Concat(sourceSteps, publisherSteps, confirmSteps, watchSteps, topicSteps, sinkSteps, ackSteps, callSteps())
 }
-
-// always is for steps that are possible at any time.
-func always(*world) bool { return true }

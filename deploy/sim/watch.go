@@ -3,7 +3,11 @@ package main
 // The watch over the topic. While a fault is there what is published is accepted
 // and vanishes.
 var watchSteps = []step{
-	{"topic fault begins", 1, true, func(w *world) bool { return w.publisher != nil && !w.topic.fault && !w.publisher.broken }, func(w *world) { w.topic.fault = true }},
+	{
+		"topic fault begins", 1, true,
+		func(w *world) bool { return w.publisher != nil && !w.topic.fault && !w.publisher.broken },
+		func(w *world) { w.topic.fault = true },
+	},
 	{"topic fault ends", 10, false, func(w *world) bool { return w.topic.fault && (w.publisher == nil || w.publisher.broken) }, (*world).endFault},
 	{"look at topic", 4, false, func(w *world) bool { return w.publisher != nil && (w.topic.fault || w.publisher.broken) }, (*world).look},
 }

@@ -122,7 +122,7 @@ func (w *world) take(i int) {
 	w.counts.steps[i]++
 	w.trace.begin(w.step, w.steps[i].name)
 	w.steps[i].do(w)
-	w.watch()
+	w.judge()
 }
 
 // heal ends the chaos: what is down starts, what is held is let go, what is
@@ -154,19 +154,18 @@ func (w *world) quiet() bool {
 
 // left says what keeps the world from being quiet.
 func (w *world) left() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "publisher up %t, sink up %t, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, w.sink != nil,
-		w.source.confirmed, w.source.end(), len(w.calls[publishing]), len(w.calls[appending]), len(w.calls[acking]))
+	list := []string{fmt.Sprintf("publisher up %t, sink up %t, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, w.sink != nil,
+		w.source.confirmed, w.source.end(), len(w.calls[publishing]), len(w.calls[appending]), len(w.calls[acking]))}
 	if p := w.publisher; p != nil {
-		fmt.Fprintf(&b, ", %d messages queued, %d transactions to receive", p.queue.Messages(), len(w.source.log)-p.next)
+		list = append(list, fmt.Sprintf("%d messages queued, %d transactions to receive", p.queue.Messages(), len(w.source.log)-p.next))
 	}
 	for _, k := range w.topic.list {
 		if k.unfinished() {
-			fmt.Fprintf(&b, ", %s delivered to %d and acked to %d of %d", keyName(k.name), k.next, k.unacked, len(k.messages))
+			list = append(list, fmt.Sprintf("%s delivered to %d and acked to %d of %d", keyName(k.name), k.next, k.unacked, len(k.messages)))
 		}
 	}
 	if s := w.sink; s != nil {
-		fmt.Fprintf(&b, ", %d messages outstanding", s.order.Outstanding())
+		list = append(list, fmt.Sprintf("%d messages outstanding", s.order.Outstanding()))
 	}
-	return b.String()
+	return strings.Join(list, ", ")
 }
