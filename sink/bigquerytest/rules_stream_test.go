@@ -142,6 +142,12 @@ func TestRuleColumnNameAnnotation(t *testing.T) {
 }
 
 func TestRuleExtraFields(t *testing.T) {
+	s, stream := keyed(t, Config{})
+	lone := descriptor(field{name: "id", typ: protoInt64}, field{name: "_CHANGE_SEQUENCE_NUMBER", typ: protoString})
+	wantAppend(t, stream.ask(up(lone)), codes.InvalidArgument, "extra fields: '_change_sequence_number'", storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS)
+	if s.Counters().Rows != 0 {
+		t.Fatal(s.Counters())
+	}
 	d := descriptor(field{name: "id", typ: protoInt64}, field{name: "email", typ: protoString}, field{name: "_CHANGE_TYPE", typ: protoString})
 	for _, ends := range []bool{false, true} {
 		s, stream := keyed(t, Config{StreamErrors: ends})
