@@ -2,6 +2,7 @@ package bigquerytest
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -51,6 +52,12 @@ func (t *table) set(e *entry, v *version, key string) {
 	e.cur = v
 	if v.deleted {
 		t.tombs = append(t.tombs, tomb{key, v})
+		if len(t.tombs) > 2*len(t.entries)+1000 { // keys that were deleted many times
+			t.tombs = slices.DeleteFunc(t.tombs, func(d tomb) bool {
+				now := t.entries[d.key]
+				return now == nil || now.cur != d.v
+			})
+		}
 	}
 }
 

@@ -173,3 +173,40 @@ func TestRowsOfNoTable(t *testing.T) {
 	s.Apply(project, "d", "t")
 	s.PauseApply(project, "d", "t", true)
 }
+
+// What is remembered of deletes is bounded by the keys, not by how often they
+// were deleted, and the latest of each key is still remembered.
+func TestDeletesOfOneKey(t *testing.T) {
+	s, stream := keyed(t, Config{})
+	const passes, keys = 300, 20
+	for pass := range passes {
+		var rows [][]byte
+		for id := range keys {
+			rows = append(rows, wire(id, "x", "UPSERT", fmt.Sprintf("%X/0", pass+1)), wire(id, nil, "DELETE", fmt.Sprintf("%X/1", pass+1)))
+		}
+		stream.stored(up(usersDescriptor, rows...))
+	}
+	table, err := s.catalog.find(project, "d", "users")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.mu.Lock()
+	remembered := len(table.tombs)
+	table.mu.Unlock()
+	if remembered > 2*keys+1001 || remembered < keys {
+		t.Errorf("%d deletes are remembered of %d keys", remembered, keys)
+	}
+	var late [][]byte
+	for id := range keys {
+		late = append(late, wire(id, "late", "UPSERT", fmt.Sprintf("%X/0", passes)))
+	}
+	stream.stored(up(nil, late...))
+	if got := userNames(s); len(got) != 0 {
+		t.Errorf("%d rows came back", len(got))
+	}
+	s.Advance(deleteRetention + time.Second)
+	openStream(t, s).stored(up(usersDescriptor, late...))
+	if got := userNames(s); len(got) != keys {
+		t.Errorf("%d rows came back after two days", len(got))
+	}
+}
