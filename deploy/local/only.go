@@ -26,7 +26,8 @@ var aloneFlags = []string{"ports", "every"}
 func (a *alone) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&a.Serve, "only", nil, "serve these alone, without the pipeline: some of "+strings.Join(serve.Names, ","))
-	f.StringToIntVar(&a.Ports, "ports", nil, "with --only: other ports than "+serve.PortNames()+"; 0 takes any free one")
+	f.StringToIntVar(&a.Ports, "ports", nil, "with --only: other `NAME=PORT` than "+serve.PortNames()+"; 0 takes any free one")
+	f.Lookup("ports").DefValue = "" // it would be "[]"
 	f.DurationVar(&a.Every, "every", 5*time.Second, "with --only: shortest time between two lines of counts")
 }
 
