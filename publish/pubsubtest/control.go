@@ -100,12 +100,12 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("skip: %d is negative", f.Skip)
 	case f.Method != "" && !slices.Contains(methods(), f.Method):
 		return fmt.Errorf("unknown method %q; allowed: %s", f.Method, strings.Join(methods(), ", "))
+	case f.Kind == Delay && f.Delay == 0:
+		return errors.New("delay is missing")
 	case f.Kind.onStream() && f.Method != "" && f.Method != "StreamingPull":
-		return fmt.Errorf("method: %s hits StreamingPull only", f.Kind)
+		return fmt.Errorf("%s hits StreamingPull only, not %s", f.Kind, f.Method)
 	case (f.Kind == Late || f.Kind == AnswerLost) && f.Method == "StreamingPull":
-		return fmt.Errorf("method: %s hits calls that have one answer, StreamingPull has none", f.Kind)
-	case f.Kind == Delay && f.Delay <= 0:
-		return errors.New("delay is missing: how long, such as \"250ms\"")
+		return fmt.Errorf("%s hits unary calls only, not %s", f.Kind, f.Method)
 	case f.Target != "" && !resourceName.MatchString(f.Target):
 		return fmt.Errorf("target: %q is not a full name, such as projects/p/topics/orders", f.Target)
 	}
