@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"cdc/sink/bigquerytest"
@@ -87,14 +86,14 @@ func Example() {
 }
 
 func orderDescriptor() *descriptorpb.DescriptorProto {
-	d := &descriptorpb.DescriptorProto{Name: proto.String("Order")}
+	d := &descriptorpb.DescriptorProto{Name: new("Order")}
 	for i, name := range []string{"id", "what", "_CHANGE_TYPE", "_CHANGE_SEQUENCE_NUMBER"} {
 		typ := descriptorpb.FieldDescriptorProto_TYPE_STRING
 		if name == "id" {
 			typ = descriptorpb.FieldDescriptorProto_TYPE_INT64
 		}
 		d.Field = append(d.Field, &descriptorpb.FieldDescriptorProto{
-			Name: &name, Number: proto.Int32(int32(i + 1)), Type: &typ,
+			Name: &name, Number: new(int32(i + 1)), Type: &typ,
 			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		})
 	}
