@@ -13,9 +13,9 @@ import (
 )
 
 const aloneHelp = `With --only it serves the stand-ins alone, for your own client or services, until
-^C: it prints what to export, then a line of counts when they have changed. Each
-has a control endpoint (curl -s http://…/help) that shows counters, queues faults
-and moves the clock.`
+^C or SIGTERM (which go run doesn't pass on): it prints what to export, then a line
+of counts when they have changed. Each has a control endpoint (curl -s
+http://…/help) that shows counters, queues faults and moves the clock.`
 
 // alone serves some servers without the pipeline.
 type alone struct{ serve.Options }
