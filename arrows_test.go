@@ -85,7 +85,7 @@ var arrows = map[string]row{
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
 
 	// The simulation drives the pure machines; sink/pull brings its client along.
-	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull"},
+	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull", tech: "cobra"},
 }
 
 const (

@@ -106,6 +106,8 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("%s hits StreamingPull only, not %s", f.Kind, f.Method)
 	case (f.Kind == Late || f.Kind == AnswerLost) && f.Method == "StreamingPull":
 		return fmt.Errorf("%s hits unary calls only, not %s", f.Kind, f.Method)
+	case f.Target != "" && !resourceName.MatchString(f.Target):
+		return fmt.Errorf("target: %q is not a full name, such as projects/p/topics/orders", f.Target)
 	}
 	return nil
 }
