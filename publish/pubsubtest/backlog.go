@@ -170,7 +170,7 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 		case b.fresh.first != nil && b.holding == 0:
 			k = b.fresh.first
 			k.owner = c
-		case b.loose.first != nil:
+		case b.loose.head != nil:
 			e := b.loose.pop()
 			size -= len(e.msg.body)
 			out = append(out, b.lease(e, c, now))
