@@ -36,6 +36,7 @@ func chaos(t *testing.T, seed uint64) {
 	}
 	bq := bigquerytest.Config{
 		Seed: seed | 1, NullKeys: coin(), StrictDeletes: coin(), StreamErrors: coin(), RESTMaxStaleness: coin(),
+		RequireRouting: coin(), ExactJSON: coin(),
 		CreateDelay: time.Duration(1 + r.IntN(1500)*int(time.Millisecond)), RoundTrip: time.Duration(r.IntN(4)) * time.Millisecond,
 	}
 	w := newWorld(t, seed, ps, bq)

@@ -122,7 +122,7 @@ func (b *backlog) append(e *entry) {
 
 // place puts a key that has a message to deliver where its consumer finds it.
 func (b *backlog) place(k *keyQueue) {
-	if k.list != nil || k.delayed || k.cursor == nil {
+	if k.list != nil || k.delayedTo != 0 || k.cursor == nil {
 		return
 	}
 	if k.owner != nil && k.owner.ended {
@@ -179,11 +179,14 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 			return out
 		}
 		k.list.remove(k)
-		for k.cursor != nil && len(out) < n && size > 0 && c.hasRoom() {
+		for k.cursor != nil && k.cursor.readyAt <= now && len(out) < n && size > 0 && c.hasRoom() {
 			e := k.cursor
 			k.cursor = e.next
 			size -= len(e.msg.body)
 			out = append(out, b.lease(e, c, now))
+		}
+		if k.cursor != nil && k.cursor.readyAt > now {
+			b.delay(k, k.cursor.readyAt)
 		}
 		b.place(k)
 	}
@@ -197,7 +200,7 @@ func (b *backlog) lease(e *entry, c *consumer, now int64) delivery {
 	if e.delivered {
 		b.count.Redelivered++
 	}
-	e.state, e.owner, e.delivered = leased, c, true
+	e.state, e.owner, e.delivered, e.readyAt = leased, c, true, 0
 	c.messages++
 	c.bytes += int64(len(e.msg.body))
 	b.leases.add(e, now, c.leaseSecs)
@@ -279,6 +282,9 @@ func (b *backlog) ackOutOfOrder(e *entry) {
 func (b *backlog) settle(k *keyQueue) {
 	if k.cursor == nil && k.list != nil {
 		k.list.remove(k)
+	}
+	if k.cursor != nil && k.cursor.readyAt < k.delayedTo {
+		k.delayedTo = 0 // what it waited for is gone
 	}
 	if k.head == k.cursor {
 		k.owner = nil

@@ -27,6 +27,9 @@ func TestModelFindsPlantedBugs(t *testing.T) {
 		"the retention ends too late":                                        func(s *settings) { s.window += 20e9 },
 		"acked messages are retained always":                                 func(s *settings) { s.retainAcked, s.retainAlways = true, true },
 		"a seek goes a second too far":                                       func(s *settings) { s.seekOff = 1e9 },
+		"back-off is shorter than the least":                                 func(s *settings) { s.backoff /= 2 },
+		"back-off is longer than the policy says":                            func(s *settings) { s.backoff *= 2 },
+		"back-off of a message is that of a later one of its key":            func(s *settings) { s.backoffOfKey = true },
 		"others aren't held":                                                 func(s *settings) { s.noHold = true },
 		"a hold ends with the first of its messages":                         func(s *settings) { s.forgetsHeld = true },
 	} {

@@ -11,7 +11,7 @@ type settings struct {
 	ordered       bool
 	onAck         AckPolicy
 	onEnd         EndedPolicy
-	backoff       bool
+	backoff       int64 // ns, the least; 0: redeliver at once
 	window        int64 // ns
 	topicWindow   int64 // ns; 0: the topic keeps nothing
 	retainAcked   bool
@@ -25,6 +25,7 @@ type settings struct {
 	forgetsHeld   bool // a hold ends with the first message
 	failsTogether bool // messages that are dragged along fail too
 	forgetsOwner  bool // a key moves though messages of it are outstanding
+	backoffOfKey  bool // a key's back-off is the first that one of its messages had
 }
 
 // model is the plain truth that the backlog is compared with: for each key all
@@ -45,6 +46,8 @@ type truth struct {
 	owner    *consumer
 	deadline int64
 	attempts int
+	failures int
+	readyAt  int64 // end of its back-off
 	holds    bool
 }
 
@@ -55,7 +58,7 @@ func (m *model) publish(msg *message) {
 }
 
 func (m *model) wait(t *truth) {
-	t.state, t.holds = waiting, false
+	t.state, t.holds, t.readyAt = waiting, false, 0
 	m.keys[t.m.key] = append(m.keys[t.m.key], t)
 }
 
@@ -76,6 +79,9 @@ func (m *model) deliver(c *consumer, d delivery, now int64) error {
 	if t.state != waiting {
 		return fmt.Errorf("message %d delivered in state %d", d.msg.id, t.state)
 	}
+	if t.readyAt > now {
+		return fmt.Errorf("message %d delivered %d ns before its back-off is over", d.msg.id, t.readyAt-now)
+	}
 	if int(d.attempt) != t.attempts+1 {
 		return fmt.Errorf("message %d has attempt %d, want %d", d.msg.id, d.attempt, t.attempts+1)
 	}
@@ -87,7 +93,7 @@ func (m *model) deliver(c *consumer, d delivery, now int64) error {
 	if _, again := m.live[d.id]; again {
 		return fmt.Errorf("ack id %v used twice", d.id)
 	}
-	t.state, t.owner, t.deadline = leased, c, now+int64(c.leaseSecs)*1e9
+	t.state, t.owner, t.deadline, t.readyAt = leased, c, now+int64(c.leaseSecs)*1e9, 0
 	m.live[d.id] = t
 	return nil
 }
@@ -192,6 +198,7 @@ func (m *model) fail(t *truth, now int64) {
 
 // bury counts a failure and reports whether the message has left as a dead letter.
 func (m *model) bury(t *truth) bool {
+	t.failures++
 	if m.maxAttempts == 0 || !m.forwards {
 		return false
 	}
@@ -214,12 +221,19 @@ func (m *model) giveBack(t *truth, now int64) {
 		again = slices.Clone(list[slices.Index(list, t):])
 	}
 	for _, x := range again {
-		if x != t && x.state == leased && x.deadline <= now && m.bury(x) {
+		failed := x == t || x.state == leased && x.deadline <= now
+		if x != t && failed && m.bury(x) {
 			continue
+		}
+		if failed {
+			x.readyAt = now + m.wantBackoff(x.failures)
 		}
 		x.state, x.holds = waiting, false
 	}
 }
+
+// wantBackoff doubles up to eight times the least.
+func (m *model) wantBackoff(failures int) int64 { return m.backoff << min(failures-1, 3) }
 
 func (m *model) expire(now int64) {
 	for _, t := range slices.Clone(m.log) {
@@ -284,7 +298,7 @@ func (m *model) hold(c *consumer) {
 }
 
 // stuck finds a message that waits though a stream could have it.
-func (m *model) stuck(streams []*consumer) error {
+func (m *model) stuck(streams []*consumer, now int64) error {
 	room := slices.ContainsFunc(streams, (*consumer).hasRoom)
 	holding := m.holding()
 	for key, list := range m.keys {
@@ -296,7 +310,7 @@ func (m *model) stuck(streams []*consumer) error {
 			if t.state == leased && t.owner.ended && m.onEnd == KeyHeld && !m.alone(key) {
 				held = true
 			}
-			if t.state == waiting && !held && (owner == nil && room || owner != nil && owner.hasRoom()) {
+			if t.state == waiting && !held && t.readyAt <= now && (owner == nil && room || owner != nil && owner.hasRoom()) {
 				return fmt.Errorf("message %d of key %q is stuck", t.m.id, key)
 			}
 			if t.state == waiting && !m.alone(key) {

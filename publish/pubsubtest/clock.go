@@ -2,9 +2,23 @@ package pubsubtest
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 )
+
+// clockEnd is as far as Advance goes: an int64 of nanoseconds ends in 2262, and
+// deadlines and retentions are still added to it.
+var clockEnd = time.Date(2201, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// plus is a time some nanoseconds later, or the last that there is: what a caller
+// names may be longer than time goes.
+func plus(at, d int64) int64 {
+	if d > math.MaxInt64-at {
+		return math.MaxInt64
+	}
+	return at + d
+}
 
 // Now is the server's time: the machine's clock plus what Advance added.
 func (s *Server) Now() time.Time {
@@ -15,12 +29,15 @@ func (s *Server) Now() time.Time {
 
 // Advance moves the server's clock on by d. What falls due by then (leases,
 // back-off, late storing, retention, expiration) has happened when it returns; deliveries that follow
-// from it are under way. A negative d does nothing: time never goes back.
+// from it are under way. A negative d does nothing: time never goes back. It
+// stops at the end of the year 2200.
 func (s *Server) Advance(d time.Duration) {
+	s.mu.Lock()
+	d = min(d, clockEnd.Sub(time.Unix(0, s.now())))
 	if d <= 0 {
+		s.mu.Unlock()
 		return
 	}
-	s.mu.Lock()
 	s.offset += d
 	late := s.expire()
 	s.armed = 0

@@ -99,6 +99,12 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("skip: %d is negative", f.Skip)
 	case f.Method != "" && !slices.Contains(methods(), f.Method):
 		return fmt.Errorf("unknown method %q; allowed: %s", f.Method, strings.Join(methods(), ", "))
+	case f.Kind == Delay && f.Delay == 0:
+		return errors.New("delay is missing")
+	case f.Kind.onStream() && f.Method != "" && f.Method != "StreamingPull":
+		return fmt.Errorf("%s hits StreamingPull only, not %s", f.Kind, f.Method)
+	case (f.Kind == Late || f.Kind == AnswerLost) && f.Method == "StreamingPull":
+		return fmt.Errorf("%s hits unary calls only, not %s", f.Kind, f.Method)
 	}
 	return nil
 }

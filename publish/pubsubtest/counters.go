@@ -18,7 +18,7 @@ type Counters struct {
 	Requests              int64 // Publish requests that could be read, refused ones too
 	RequestBytes          int64 // their bytes
 	HedgedRequests        int64 // of those, marked by the client library as a second or later attempt
-	MaxKeysPerRequest     int64 // most distinct ordering keys in one Publish request
+	MaxKeysPerRequest     int64 // most distinct ordering keys in (the first 1,000 messages of) one Publish request
 	MaxMessagesPerRequest int64 // most messages in one Publish request
 	Throttled             int64 // Publish requests over the 1 MB/s of their ordering key: answered later, or refused
 

@@ -132,7 +132,7 @@ func TestDeadLetterToOwnTopic(t *testing.T) {
 }
 
 func TestDeadLetterOrdered(t *testing.T) {
-	r := newDeadRig(t, Config{})
+	r := newDeadRig(t, Config{Record: true})
 	p := r.open(t)
 	r.send(t, "k", "a0", "a1", "a2", "a3")
 	r.send(t, "l", "b0")
@@ -151,6 +151,9 @@ func TestDeadLetterOrdered(t *testing.T) {
 	dead := r.open(t, onDead)
 	if m := dead.wantTexts("a1")[0].GetMessage(); m.GetOrderingKey() != "k" {
 		t.Errorf("ordering key %q", m.GetOrderingKey())
+	}
+	if key := r.Stored(deadTopic)[0].OrderingKey; key != "k" {
+		t.Errorf("stored under the key %q", key)
 	}
 	p.wantNone() // a2 is outstanding still
 	r.send(t, "k", "a4")

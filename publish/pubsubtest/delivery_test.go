@@ -345,3 +345,38 @@ func (r *rig) nextDueIn() time.Duration {
 	defer r.mu.Unlock()
 	return time.Duration(r.nextDue() - r.now())
 }
+
+// TestBackOffOfEachMessage: a key waits for its next message; what a later one
+// has waited already doesn't count for it.
+func TestBackOffOfEachMessage(t *testing.T) {
+	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) {
+		s.RetryPolicy = &pubsubpb.RetryPolicy{MinimumBackoff: durationpb.New(100 * time.Second), MaximumBackoff: durationpb.New(300 * time.Second)}
+	})
+	p := r.open(t, longLease)
+	r.send(t, "k", "a0", "a1", "a2")
+	m := p.wantTexts("a0", "a1", "a2")
+	r.modify(t, 0, m[1])
+	r.Advance(60 * time.Second)
+	r.modify(t, 0, m[0])
+	r.Advance(60 * time.Second) // a1's 100 s are over
+	p.wantNone()
+	r.Advance(40 * time.Second)
+	m = p.wantTexts("a0", "a1", "a2")
+
+	r.modify(t, 0, m[1]) // for the second time: 200 s
+	r.Advance(60 * time.Second)
+	r.modify(t, 0, m[0]) // 200 s too
+	r.Advance(60 * time.Second)
+	p.wantNone()
+	r.Advance(140 * time.Second)
+	m = p.wantTexts("a0", "a1", "a2")
+
+	r.modify(t, 0, m[2]) // for the first time: 100 s
+	r.modify(t, 0, m[1]) // 300 s
+	r.Advance(100 * time.Second)
+	p.wantNone() // a2 stays behind a1
+	r.ack(t, m[0])
+	r.Advance(200 * time.Second)
+	r.ack(t, p.wantTexts("a1", "a2")...)
+	r.wantDrained(t)
+}

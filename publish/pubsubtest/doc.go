@@ -9,7 +9,9 @@
 // can be tested both ways. A rule is never bent to make a product pass.
 //
 // Refused with UNIMPLEMENTED: what rule not-implemented lists. Not followed: quotas
-// of a project or a region and the number of resources in a project.
+// of a project or a region, the number of resources in a project, the about 10 MB/s
+// of one StreamingPull stream, and client_id, by which the state of a stream can go
+// over to its successor.
 //
 // # States
 //
@@ -43,7 +45,7 @@
 // A subscription is there until it is deleted or expires; a topic's own retention
 // keeps its messages for seek whatever its subscriptions do.
 //
-// Time is the machine's clock plus what [Server.Advance] added. Leases, back-off,
+// Time is the machine's clock plus what [Server.Advance] added, to the year 2200. Leases, back-off,
 // retention, expiration, late storing and the rate of an ordering key follow that
 // clock; faults that delay an answer wait in real time, since the caller's
 // deadline does.

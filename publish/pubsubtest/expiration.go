@@ -11,7 +11,7 @@ func (sub *subscription) expiresAt() int64 {
 	if ttl == nil || len(sub.backlog.consumers) > 0 {
 		return 0
 	}
-	return sub.activeAt + int64(ttl.AsDuration())
+	return plus(sub.activeAt, int64(ttl.AsDuration()))
 }
 
 // expireSubscription deletes the subscription if its time has come. The caller

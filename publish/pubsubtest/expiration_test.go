@@ -118,3 +118,14 @@ func TestExpirationIsArmed(t *testing.T) {
 		t.Errorf("after a stream the timer is set to %s from now", d)
 	}
 }
+
+// TestLongExpiration: a policy longer than time goes doesn't end at once.
+func TestLongExpiration(t *testing.T) {
+	r := newRig(t, Config{}, func(s *pubsubpb.Subscription) {
+		s.ExpirationPolicy = &pubsubpb.ExpirationPolicy{Ttl: &durationpb.Duration{Seconds: 10_000 * 365 * 24 * 3600}}
+	})
+	r.Advance(100 * 365 * day)
+	if !r.exists(t) {
+		t.Error("it has expired")
+	}
+}

@@ -104,7 +104,7 @@ func (s *Server) nextFault(method, target string) (Fault, bool) {
 // on the subscription.
 func (s *Server) nextStreamFault(subscription string) (Fault, bool) {
 	return s.takeFault(func(f *Fault) bool {
-		return (f.Kind.onStream() && f.Kind != HoldOthers || f.Kind == Delay && f.Method == "StreamingPull") &&
+		return (f.Kind.onStream() && f.Kind != HoldOthers || f.Kind == Delay) && f.Method == "StreamingPull" &&
 			(f.Target == "" || f.Target == subscription)
 	})
 }
@@ -113,7 +113,7 @@ func (s *Server) nextStreamFault(subscription string) (Fault, bool) {
 // subscription.
 func (s *Server) nextHold(subscription string) (Fault, bool) {
 	return s.takeFault(func(f *Fault) bool {
-		return f.Kind == HoldOthers && (f.Target == "" || f.Target == subscription)
+		return f.Kind == HoldOthers && f.Method == "StreamingPull" && (f.Target == "" || f.Target == subscription)
 	})
 }
 

@@ -216,3 +216,27 @@ func TestCloseWithWorkUnderWay(t *testing.T) {
 		t.Error("the stream ended well")
 	}
 }
+
+// TestFaultLatePull: a late Pull takes what there is when it is carried out, and
+// waits for nothing: neither Advance nor Close would return before.
+func TestFaultLatePull(t *testing.T) {
+	r := newRig(t, Config{PullWait: time.Hour})
+	late := func() {
+		t.Helper()
+		r.Inject(Fault{Kind: Late, Method: "Pull", Delay: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		if _, err := r.sub.Pull(ctx, &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1}); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		r.Advance(time.Minute)
+	}
+	late()
+	r.send(t, "k", "a0")
+	late()
+	if c := r.Counters(); c.Faults != 2 || c.Delivered != 1 {
+		t.Errorf("counters %+v", c)
+	}
+	r.Advance(10 * time.Second) // nobody acks it
+	r.open(t).wantTexts("a0")
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -38,11 +39,11 @@ func FuzzParsePublish(f *testing.F) {
 		if err := proto.Unmarshal(data, &want); err != nil {
 			t.Fatalf("accepted what protobuf refuses: %v", err)
 		}
-		if got.topic != want.GetTopic() || len(got.messages) != len(want.GetMessages()) {
-			t.Fatalf("topic %q, %d messages; want %q, %d", got.topic, len(got.messages), want.GetTopic(), len(want.GetMessages()))
+		if got.topic != want.GetTopic() || got.count() != len(want.GetMessages()) || len(got.messages) != min(got.count(), maxPublishMessages) {
+			t.Fatalf("topic %q, %d messages; want %q, %d", got.topic, got.count(), want.GetTopic(), len(want.GetMessages()))
 		}
 		keys := map[string]bool{}
-		for i, m := range want.GetMessages() {
+		for i, m := range want.GetMessages()[:len(got.messages)] {
 			keys[m.GetOrderingKey()] = true
 			g := got.messages[i]
 			if string(g.key) != m.GetOrderingKey() || g.data != len(m.GetData()) || g.attributes < len(m.GetAttributes()) {
@@ -80,8 +81,9 @@ func FuzzParsePull(f *testing.F) {
 			if err := proto.Unmarshal(data, &want); err != nil {
 				t.Fatalf("accepted what protobuf refuses: %v", err)
 			}
-			if got.subscription != want.GetSubscription() || len(got.ackIDs) != len(want.GetAckIds()) ||
-				len(got.modifyIDs) != len(want.GetModifyDeadlineAckIds()) || len(got.modifySecs) != len(want.GetModifyDeadlineSeconds()) ||
+			kept := func(n int) int { return min(n, got.most()) }
+			if got.subscription != want.GetSubscription() || len(got.ackIDs) != kept(len(want.GetAckIds())) ||
+				len(got.modifyIDs) != kept(len(want.GetModifyDeadlineAckIds())) || len(got.modifySecs) != kept(len(want.GetModifyDeadlineSeconds())) ||
 				int32(got.deadlineSecs) != want.GetStreamAckDeadlineSeconds() || got.maxMessages != want.GetMaxOutstandingMessages() ||
 				got.maxBytes != want.GetMaxOutstandingBytes() || got.protocol != want.GetProtocolVersion() || got.clientID != want.GetClientId() {
 				t.Fatalf("%+v, want %v", got, &want)
@@ -110,4 +112,27 @@ func FuzzAckID(f *testing.F) {
 			t.Fatalf("%q is %+v, again %+v", text, id, again)
 		}
 	})
+}
+
+// TestSmallestFields: what a request costs is bounded by its bytes, however small
+// its messages, ack ids and numbers are.
+func TestSmallestFields(t *testing.T) {
+	const n = 1_000_000
+	r, err := parsePublish(bytes.Repeat([]byte{fieldPublishMessages<<3 | 2, 0}, n))
+	if err != nil || r.count() != n || len(r.messages) != maxPublishMessages {
+		t.Errorf("%d of %d messages are kept: %v", len(r.messages), r.count(), err)
+	}
+	for _, num := range []byte{2, 4} {
+		p, err := parseStreamingPull(bytes.Repeat([]byte{num<<3 | 2, 0}, n))
+		if err != nil || len(p.ackIDs)+len(p.modifyIDs) != p.most() {
+			t.Errorf("field %d: %d and %d empty ack ids are kept: %v", num, len(p.ackIDs), len(p.modifyIDs), err)
+		}
+	}
+	packed := append(protowire.AppendVarint([]byte{3<<3 | 2}, n), make([]byte, n)...)
+	for _, data := range [][]byte{packed, bytes.Repeat([]byte{3 << 3, 0}, n)} {
+		p, err := parseStreamingPull(data)
+		if err != nil || len(p.modifySecs) != p.most() {
+			t.Errorf("%d numbers are kept: %v", len(p.modifySecs), err)
+		}
+	}
 }

@@ -115,9 +115,9 @@ func (r *keyRates) sweep(now int64) {
 		return
 	}
 	r.forget(now, len(r.keys))
-	r.sweepAt = 0
-	if r.first != nil {
-		r.sweepAt = now + sweepEvery
+	if r.sweepAt = now + sweepEvery; r.first == nil {
+		r.sweepAt = 0
+		r.keys = nil // a map never gives back the memory of its entries
 	}
 }
 
@@ -157,7 +157,7 @@ func (s *Server) checkRate(t *topic, req *publishRequest) (answerAt int64, err e
 
 // waitUntil waits for a time of the server's clock.
 func (s *Server) waitUntil(ctx context.Context, at int64) error {
-	if at == 0 || ctx.Done() == nil { // nobody waits for the answer of a late call
+	if at == 0 || unheard(ctx) {
 		return nil
 	}
 	l := later{at: at, due: make(chan struct{}), done: make(chan struct{})}

@@ -168,4 +168,7 @@ func TestKeyRatesForget(t *testing.T) {
 	if len(r.keys) != 0 || r.first != nil || r.last != nil {
 		t.Errorf("%d keys are left", len(r.keys))
 	}
+	if r.sweep(r.sweepAt); r.keys != nil || r.sweepAt != 0 {
+		t.Errorf("an empty map is kept, which may be as large as it ever was; the next sweep is at %d", r.sweepAt)
+	}
 }

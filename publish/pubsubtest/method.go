@@ -82,7 +82,7 @@ func (s *Server) call(ctx context.Context, method string, req any, handler grpc.
 func (s *Server) callLater(ctx context.Context, d time.Duration, req any, handler grpc.UnaryHandler) {
 	l := later{due: make(chan struct{}), done: make(chan struct{})}
 	s.mu.Lock()
-	l.at = s.now() + int64(d)
+	l.at = plus(s.now(), int64(d))
 	s.laters = append(s.laters, l)
 	s.arm(l.at)
 	s.mu.Unlock()
@@ -95,6 +95,10 @@ func (s *Server) callLater(ctx context.Context, d time.Duration, req any, handle
 		}
 	})
 }
+
+// unheard reports whether nobody waits for the answer: the call was made late by
+// callLater, and is to be done at once.
+func unheard(ctx context.Context) bool { return ctx.Done() == nil }
 
 // sleep waits in real time, as the caller's deadline runs.
 func sleep(ctx context.Context, d time.Duration) error {

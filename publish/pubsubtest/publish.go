@@ -57,7 +57,7 @@ func (s *Server) accept(req *publishRequest, keys int64, hedge bool, refused err
 	s.count.Requests++
 	s.count.RequestBytes += int64(req.size)
 	s.count.MaxKeysPerRequest = max(s.count.MaxKeysPerRequest, keys)
-	s.count.MaxMessagesPerRequest = max(s.count.MaxMessagesPerRequest, int64(len(req.messages)))
+	s.count.MaxMessagesPerRequest = max(s.count.MaxMessagesPerRequest, int64(req.count()))
 	if hedge {
 		s.count.HedgedRequests++
 	}
@@ -121,7 +121,7 @@ func (s *Server) store(t *topic, req *publishRequest) []message {
 
 func (s *Server) checkPublish(req *publishRequest, keys int64) error {
 	refuse := s.refusals.refuse
-	switch n := len(req.messages); {
+	switch n := req.count(); {
 	case req.topic == "":
 		return refuse(RuleArgumentMissing, codes.InvalidArgument, "A required argument is missing in the request: (argument=\"topic\").")
 	case n == 0:

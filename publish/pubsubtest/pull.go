@@ -49,9 +49,10 @@ func (s *Server) pull(ctx context.Context, r *unaryPull) (*frame, error) {
 	timeout := time.NewTimer(s.cfg.PullWait)
 	defer timeout.Stop()
 	waiter := &consumer{wake: make(chan struct{}, 1)}
-	for over := r.immediately != 0; ; {
+	for over := r.immediately != 0 || unheard(ctx); ; {
 		out, enc, err := s.pullNow(r, waiter, over)
 		if err != nil {
+			s.leave(r.subscription, waiter)
 			return nil, err
 		}
 		if len(out) > 0 || over {

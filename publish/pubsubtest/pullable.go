@@ -31,8 +31,8 @@ func (s *Server) pullable(name string) (*subscription, error) {
 	if err != nil {
 		return nil, err
 	}
-	if what := undelivered(sub.proto); what != "" {
-		return nil, s.notYet(what)
+	if sub.undelivered != "" {
+		return nil, s.notYet(sub.undelivered)
 	}
 	return sub, nil
 }

@@ -24,6 +24,7 @@ type entry struct {
 	leasePrev, leaseNext *entry
 	logPrev, logNext     *entry
 	deadline             int64 // ns
+	readyAt              int64 // not delivered again before that, ns: its back-off
 	slot                 uint32
 	failures             uint16 // nacks and deadlines that passed, for the back-off
 	attempts             uint16 // of those, the ones that count for the dead-letter policy
@@ -43,7 +44,7 @@ type keyQueue struct {
 	owner      *consumer // affinity, while messages are outstanding
 	list       *keyList  // where it waits for a consumer, or nil
 	prev, next *keyQueue
-	delayed    bool // waits in the delay heap
+	delayedTo  int64 // waits in the delay heap until then, ns; 0: it doesn't
 }
 
 // keyList is a queue of keys that have a message to deliver.

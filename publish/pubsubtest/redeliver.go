@@ -26,8 +26,10 @@ func (b *backlog) expire(now int64) {
 	}
 	for d, ok := b.delayed.due(now); ok; d, ok = b.delayed.due(now) {
 		if d.key != nil {
-			d.key.delayed = false
-			b.place(d.key)
+			if d.key.delayedTo == d.at { // else it was delayed anew
+				d.key.delayedTo = 0
+				b.place(d.key)
+			}
 			continue
 		}
 		d.e.delayed = false
@@ -94,21 +96,30 @@ func (b *backlog) giveBack(e *entry, now int64) {
 				if b.bury(x) {
 					continue
 				}
+				x.readyAt = now + b.backoff(x.failures)
 			}
 			b.unlease(x)
 		}
 		x.state = waiting
 		b.waiting++
 	}
-	k.cursor = e
-	if at > now && !k.delayed {
-		if k.list != nil {
-			k.list.remove(k)
-		}
-		k.delayed = true
-		b.delayed.add(delay{at: at, key: k})
+	k.cursor, k.delayedTo = e, 0
+	if e.readyAt = at; at > now {
+		b.delay(k, at)
 	}
 	b.settle(k)
+}
+
+// delay keeps a key back until its next message may be delivered.
+func (b *backlog) delay(k *keyQueue, at int64) {
+	if k.list != nil {
+		k.list.remove(k)
+	}
+	if k.head == k.cursor {
+		k.owner = nil
+	}
+	k.delayedTo = at
+	b.delayed.add(delay{at: at, key: k})
 }
 
 // backoff is the delay before the next delivery of a message that failed that

@@ -314,8 +314,8 @@ func TestRuleDetached(t *testing.T) {
 		t.Errorf("detached: %v, %v", got, err)
 	}
 	r.send(t, "k", "a1")
-	if c := r.Counters(); c.Vanished != 1 {
-		t.Errorf("vanished %d, want 1", c.Vanished)
+	if c, n := r.Counters(), r.Backlog(testSub); c.Vanished != 1 || n != 0 {
+		t.Errorf("vanished %d, want 1; %d messages of before are kept", c.Vanished, n)
 	}
 }
 

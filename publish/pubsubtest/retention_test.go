@@ -147,3 +147,76 @@ func TestTopicRetention(t *testing.T) {
 		t.Errorf("the topic keeps %d", n)
 	}
 }
+
+// TestTopicRetentionChanges: a topic's retention holds for what its subscriptions
+// have already, and ends with the topic.
+func TestTopicRetentionChanges(t *testing.T) {
+	r := newRig(t, Config{}, keptFor(10*time.Minute))
+	start := r.Now()
+	r.send(t, "k", "a0")
+	keep := func(d *durationpb.Duration) {
+		t.Helper()
+		if _, err := r.pub.UpdateTopic(t.Context(), &pubsubpb.UpdateTopicRequest{
+			Topic:      &pubsubpb.Topic{Name: testTopic, MessageRetentionDuration: d},
+			UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"message_retention_duration"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(durationpb.New(time.Hour))
+	r.send(t, "k", "a1")
+	r.Advance(30 * time.Minute)
+	if n := r.Backlog(testSub); n != 2 {
+		t.Errorf("%d messages after 30 min, want 2", n)
+	}
+	if s := r.settings(t); s.GetTopicMessageRetentionDuration().AsDuration() != time.Hour {
+		t.Errorf("the subscription says %v", s)
+	}
+	keep(nil)
+	r.Advance(time.Second)
+	if n := r.Backlog(testSub); n != 0 {
+		t.Errorf("%d messages are kept by the subscription, 10 min, alone", n)
+	}
+	keep(durationpb.New(time.Hour))
+	r.send(t, "k", "b0")
+	r.ack(t, r.open(t).wantTexts("b0")...)
+	if _, err := r.pub.DeleteTopic(t.Context(), &pubsubpb.DeleteTopicRequest{Topic: testTopic}); err != nil {
+		t.Fatal(err)
+	}
+	r.seek(t, start)
+	if s, n := r.settings(t), r.Backlog(testSub); n != 0 || s.GetTopicMessageRetentionDuration() != nil {
+		t.Errorf("%d messages come from a deleted topic; the subscription says %v", n, s)
+	}
+}
+
+func (r *rig) settings(t *testing.T) *pubsubpb.Subscription {
+	t.Helper()
+	s, err := r.sub.GetSubscription(t.Context(), &pubsubpb.GetSubscriptionRequest{Subscription: testSub})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestDeletedTopicIsArmed: without its topic's retention a subscription's ends
+// earlier, and the timer knows.
+func TestDeletedTopicIsArmed(t *testing.T) {
+	r := newServer(t, Config{KeyRate: KeyRateOff})
+	if _, err := r.pub.CreateTopic(t.Context(), &pubsubpb.Topic{Name: testTopic, MessageRetentionDuration: durationpb.New(day)}); err != nil {
+		t.Fatal(err)
+	}
+	sub := &pubsubpb.Subscription{Name: testSub, Topic: testTopic, ExpirationPolicy: &pubsubpb.ExpirationPolicy{}}
+	keptFor(10 * time.Minute)(sub)
+	if err := r.CreateSubscription(sub); err != nil {
+		t.Fatal(err)
+	}
+	r.send(t, "k", "a0")
+	if _, err := r.pub.DeleteTopic(t.Context(), &pubsubpb.DeleteTopicRequest{Topic: testTopic}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the timer to be set", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.armed != 0 && r.armed-r.now() <= int64(10*time.Minute)
+	})
+}

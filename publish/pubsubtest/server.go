@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -81,7 +82,10 @@ func New(cfg Config) (*Server, error) {
 		started: time.Now(), kick: make(chan struct{}, 1),
 		topics: map[string]*topic{}, subs: map[string]*subscription{},
 		nextID: firstMessageID,
-		count:  Counters{Calls: map[string]int64{}},
+		// So that an ack id of a server that was killed is stale on the one started
+		// after it: there it would else ack a message that was never received.
+		subCount: rand.Uint32(),
+		count:    Counters{Calls: map[string]int64{}},
 	}
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),

@@ -25,7 +25,7 @@ type simulation struct {
 func simulate(seed uint64, plant func(*settings)) error {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	set := settings{
-		ordered: rng.IntN(4) > 0, onAck: AckPolicy(seed % 2), onEnd: EndedPolicy(seed / 2 % 2), backoff: rng.IntN(2) == 0,
+		ordered: rng.IntN(4) > 0, onAck: AckPolicy(seed % 2), onEnd: EndedPolicy(seed / 2 % 2), backoff: rng.Int64N(2) * 1e9,
 		window: 20e9 + rng.Int64N(400e9), retainAcked: rng.IntN(2) == 0, maxAttempts: rng.IntN(4), copies: 1 + rng.IntN(2),
 	}
 	if rng.IntN(2) == 0 {
@@ -41,9 +41,7 @@ func simulate(seed uint64, plant func(*settings)) error {
 	s.b.window = max(s.planted.window, s.planted.topicWindow)
 	s.b.maxAttempts, s.b.copies, s.b.retainAcked = s.planted.maxAttempts, s.planted.copies, s.planted.retainAcked
 	s.b.canForward = func() bool { return s.m.forwards || s.planted.anyTopic }
-	if set.backoff {
-		s.b.backoffMin, s.b.backoffMax = 1e9, 8e9
-	}
+	s.b.backoffMin, s.b.backoffMax = s.planted.backoff, 8*s.planted.backoff
 	for i := range 300 {
 		if err := s.step(); err != nil {
 			return fmt.Errorf("step %d: %w", i, err)
@@ -75,17 +73,20 @@ func (s *simulation) step() error {
 	case 10:
 		s.rare()
 	}
-	if s.rng.IntN(10) == 0 && s.b.backoffMax == 0 {
+	if s.rng.IntN(10) == 0 {
 		if err := s.takeAll(); err != nil {
 			return err
 		}
-		if err := s.m.stuck(s.streams); err != nil {
+		if err := s.m.stuck(s.streams, s.now); err != nil {
 			return err
 		}
 	}
 	for _, k := range s.b.keys {
 		if s.planted.forgetsOwner && k.list == nil {
 			k.owner = nil
+		}
+		if e := k.cursor; s.planted.backoffOfKey && e != nil && e.readyAt > 0 && e.next != nil && e.next.readyAt > 0 {
+			e.readyAt, k.delayedTo = min(e.readyAt, e.next.readyAt), min(k.delayedTo, e.next.readyAt)
 		}
 	}
 	return s.m.agree(s.b, s.streams)

@@ -202,3 +202,19 @@ func TestStoredOrder(t *testing.T) {
 	}
 	r.Stored("projects/p/topics/unknown")
 }
+
+// TestAckIDOfAnotherServer: after a kill and a start on the same port a client may
+// still ack what the first server delivered. That is no ack of anything.
+func TestAckIDOfAnotherServer(t *testing.T) {
+	first, second := newRig(t, Config{}), newRig(t, Config{})
+	for _, r := range []*rig{first, second} {
+		r.send(t, "k", "a0")
+	}
+	old := first.open(t).wantTexts("a0")
+	p := second.open(t)
+	p.wantTexts("a0")
+	second.ack(t, old...)
+	if n, c := second.Backlog(testSub), second.Counters(); n != 1 || c.Acks != 0 || c.AcksStale != 1 {
+		t.Errorf("backlog %d, want 1; counters %+v", n, c)
+	}
+}

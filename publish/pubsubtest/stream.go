@@ -222,7 +222,9 @@ func (st *pullStream) take(batch []delivery) ([]delivery, encoder, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := st.sub.backlog
-	batch = b.take(st.c, s.now(), s.cfg.BatchMessages, s.cfg.BatchBytes, batch)
+	if st.sub.undelivered == "" {
+		batch = b.take(st.c, s.now(), s.cfg.BatchMessages, s.cfg.BatchBytes, batch)
+	}
 	pong := st.pong
 	st.pong = false
 	if len(batch) == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 )
 
 func TestStreamDeadlineUsed(t *testing.T) {
@@ -242,4 +243,62 @@ func TestManyStreams(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDiscardedKeysStay: a stream that ends because its subscription is gone takes
+// nothing of it any more, not even keys that it was given before.
+func TestDiscardedKeysStay(t *testing.T) {
+	r := newRig(t, Config{})
+	r.send(t, "k", "a0", "a1")
+	c := &consumer{leaseSecs: 10, wake: make(chan struct{}, 1)}
+	r.mu.Lock()
+	sub := r.subs[testSub]
+	sub.backlog.join(c)
+	first := len(sub.backlog.take(c, r.now(), 1, 1_000, nil))
+	r.mu.Unlock()
+	if _, err := r.pub.DetachSubscription(t.Context(), &pubsubpb.DetachSubscriptionRequest{Subscription: testSub}); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	then := len(sub.backlog.take(c, r.now(), 1, 1_000, nil))
+	sub.backlog.leave(c)
+	left := sub.unacked()
+	r.mu.Unlock()
+	if first != 1 || then != 0 || left != 0 {
+		t.Errorf("took %d before and %d after, %d left; want 1, 0, 0", first, then, left)
+	}
+}
+
+// TestNotImplementedLater: a setting with which nothing can be delivered ends what
+// is being delivered.
+func TestNotImplementedLater(t *testing.T) {
+	r := newRig(t, Config{PullWait: time.Hour})
+	update := func(exactlyOnce bool) {
+		t.Helper()
+		if _, err := r.sub.UpdateSubscription(t.Context(), &pubsubpb.UpdateSubscriptionRequest{
+			Subscription: &pubsubpb.Subscription{Name: testSub, EnableExactlyOnceDelivery: exactlyOnce},
+			UpdateMask:   &fieldmaskpb.FieldMask{Paths: []string{"enable_exactly_once_delivery"}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := r.open(t)
+	pulled := make(chan error, 1)
+	go func() {
+		_, err := r.sub.Pull(t.Context(), &pubsubpb.PullRequest{Subscription: testSub, MaxMessages: 1})
+		pulled <- err
+	}()
+	waitFor(t, "the Pull", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.subs[testSub].backlog.consumers) == 2
+	})
+	update(true)
+	r.send(t, "k", "a0")
+	const text = "pubsubtest: exactly-once delivery isn't implemented by this stand-in."
+	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, p.wantEnd(codes.Unimplemented))
+	r.wantRefused(t, RuleNotImplemented, codes.Unimplemented, text, <-pulled)
+	waitFor(t, "nobody to be left", func() bool { return r.consumersLeft() == 0 })
+	update(false)
+	r.open(t).wantTexts("a0")
 }

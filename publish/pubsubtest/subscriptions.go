@@ -35,6 +35,8 @@ type subscription struct {
 	backlog *backlog
 	enc     encoder
 	streams map[*pullStream]struct{}
+	// undelivered names the setting with which nothing can be delivered, or is "".
+	undelivered string
 	// activeAt is when a subscriber was last seen or a setting changed, ns.
 	activeAt int64
 }
@@ -105,6 +107,7 @@ func (sub *subscription) configure(s *Server) {
 	b.retain(sub.proto.GetRetainAckedMessages())
 	b.puller.leaseSecs = sub.proto.GetAckDeadlineSeconds()
 	sub.enc.attempts = sub.proto.GetDeadLetterPolicy() != nil
+	sub.undelivered = undelivered(sub.proto)
 }
 
 // view is the subscription as the API shows it.
@@ -210,6 +213,9 @@ func (p *subscriberService) UpdateSubscription(_ context.Context, req *pubsubpb.
 	}
 	sub.proto = settings
 	sub.configure(s)
+	if sub.undelivered != "" {
+		sub.interrupt(s.notYet(sub.undelivered))
+	}
 	sub.active(s)
 	s.followUp(sub)
 	s.arm(sub.expiresAt())
@@ -252,13 +258,20 @@ func (sub *subscription) unlink() {
 
 // discard drops what the subscription has and ends its streams with err.
 func (sub *subscription) discard(s *Server, err error) {
-	old := sub.backlog
+	sub.interrupt(err)
+	for _, c := range sub.backlog.consumers {
+		c.ready = keyList{} // a stream that is ending must not take them into the new backlog
+	}
 	sub.reset(s)
+}
+
+// interrupt ends the subscription's streams with err and makes a waiting Pull
+// look again.
+func (sub *subscription) interrupt(err error) {
 	for st := range sub.streams {
 		st.finish(err)
 	}
-	for _, c := range old.consumers {
-		c.idle = true
-		c.signal() // a waiting Pull looks again
+	for _, c := range sub.backlog.consumers {
+		c.wakeNow()
 	}
 }

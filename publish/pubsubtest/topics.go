@@ -160,6 +160,7 @@ func (p *publisherService) DeleteTopic(_ context.Context, req *pubsubpb.DeleteTo
 		sub.proto.Topic = deletedTopic
 		sub.topic = nil
 		sub.configure(s) // the topic's retention no longer holds
+		s.arm(sub.backlog.next())
 	}
 	delete(s.topics, req.GetTopic())
 	return &emptypb.Empty{}, nil

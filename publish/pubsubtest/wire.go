@@ -62,9 +62,13 @@ func nextField(data []byte) (f field, rest []byte, err error) {
 // publishRequest is a PublishRequest taken apart only as far as the rules need.
 type publishRequest struct {
 	topic    string
-	messages []publishMessage
-	size     int // bytes of the request
+	messages []publishMessage // no more than there may be
+	more     int              // messages beyond those
+	size     int              // bytes of the request
 }
+
+// count is how many messages the request has.
+func (r *publishRequest) count() int { return len(r.messages) + r.more }
 
 // publishMessage is one message of a request; slices point into the request.
 type publishMessage struct {
@@ -97,6 +101,10 @@ func parsePublish(data []byte) (*publishRequest, error) {
 			m, err := parseMessage(f.bytes)
 			if err != nil {
 				return nil, err
+			}
+			if len(req.messages) == maxPublishMessages {
+				req.more++ // it is refused: an empty message of 2 bytes would cost 100
+				continue
 			}
 			req.messages = append(req.messages, m)
 		}
@@ -200,7 +208,8 @@ func withoutAssigned(data []byte) []byte {
 	return out
 }
 
-// distinctKeys counts the ordering keys of the request, no key being one too.
+// distinctKeys counts the ordering keys of the request's first 1,000 messages, no
+// key being one too.
 func (r *publishRequest) distinctKeys() int {
 	if len(r.messages) == 0 {
 		return 0

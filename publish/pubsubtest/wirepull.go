@@ -35,11 +35,11 @@ func parseStreamingPull(data []byte) (*pullRequest, error) {
 		case 1:
 			return f.text(&r.subscription)
 		case 2:
-			return f.id(&r.ackIDs)
+			return f.id(&r.ackIDs, r.most())
 		case 3:
-			return f.ints(&r.modifySecs)
+			return f.ints(&r.modifySecs, r.most())
 		case 4:
-			return f.id(&r.modifyIDs)
+			return f.id(&r.modifyIDs, r.most())
 		case 5:
 			return f.int(&r.deadlineSecs)
 		case 6:
@@ -64,7 +64,7 @@ func parseAcknowledge(data []byte) (*pullRequest, error) {
 		case 1:
 			return f.text(&r.subscription)
 		case 2:
-			return f.id(&r.ackIDs)
+			return f.id(&r.ackIDs, r.most())
 		}
 		return nil
 	})
@@ -81,7 +81,7 @@ func parseModifyAckDeadline(data []byte) (*pullRequest, error) {
 		case 3:
 			return f.int(&r.modifySecs[0])
 		case 4:
-			return f.id(&r.modifyIDs)
+			return f.id(&r.modifyIDs, r.most())
 		}
 		return nil
 	})
@@ -110,11 +110,17 @@ func (f field) text(to *string) error {
 	return nil
 }
 
-func (f field) id(to *[][]byte) error {
+// most is how many ack ids or deadlines are kept: of more, one of the ids is too
+// short, for which the request is refused. An empty id of 2 bytes would cost 24.
+func (r *pullRequest) most() int { return r.size/minAckIDBytes + 1 }
+
+func (f field) id(to *[][]byte, most int) error {
 	if f.typ != protowire.BytesType || !utf8.Valid(f.bytes) {
 		return errMalformed
 	}
-	*to = append(*to, f.bytes)
+	if len(*to) < most {
+		*to = append(*to, f.bytes)
+	}
 	return nil
 }
 
@@ -127,9 +133,11 @@ func (f field) int(to *int64) error {
 }
 
 // ints reads a repeated number, packed or not.
-func (f field) ints(to *[]int64) error {
+func (f field) ints(to *[]int64, most int) error {
 	if f.typ == protowire.VarintType {
-		*to = append(*to, int64(int32(f.varint)))
+		if len(*to) < most {
+			*to = append(*to, int64(int32(f.varint)))
+		}
 		return nil
 	}
 	if f.typ != protowire.BytesType {
@@ -140,7 +148,9 @@ func (f field) ints(to *[]int64) error {
 		if n < 0 {
 			return errMalformed
 		}
-		*to = append(*to, int64(int32(v)))
+		if len(*to) < most {
+			*to = append(*to, int64(int32(v)))
+		}
 		data = data[n:]
 	}
 	return nil

@@ -1,6 +1,7 @@
 package bigquerytest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -119,7 +120,7 @@ func (t *table) alter(actions []alterAction, now time.Time) *restError {
 			return e
 		}
 	}
-	if !sameColumns(shape.columns, old.columns) || strings.Join(shape.keys, ",") != strings.Join(old.keyNames(), ",") {
+	if !slices.Equal(shape.columns, old.columns) || strings.Join(shape.keys, ",") != strings.Join(old.keyNames(), ",") {
 		if e := t.setSchema(shape.columns, shape.keys, old.cluster, now); e != nil {
 			return e
 		}
@@ -133,18 +134,6 @@ func (t *table) alter(actions []alterAction, now time.Time) *restError {
 	}
 	t.changed(now)
 	return nil
-}
-
-func sameColumns(a, b []*column) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // runDrop drops a table or a view.

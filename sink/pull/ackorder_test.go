@@ -341,3 +341,44 @@ func TestOrderRedeliveryFreesTheNext(t *testing.T) {
 		t.Errorf("batch %v, want the message that is done", batch)
 	}
 }
+
+// A request is bounded in ids and in bytes of ids; one id alone may be larger.
+// What doesn't fit comes next, and nothing comes twice.
+func TestOrderTakeIsBounded(t *testing.T) {
+	for _, key := range []string{"k", ""} { // of one key, and without
+		var o Order
+		var d [4]Delivery
+		for i := range d {
+			o.Received(&d[i], key, fmt.Sprint("m", i), "12345", int64(i))
+			o.Done(&d[i])
+			o.Done(&d[i]) // again: nothing
+		}
+		var sizes []int
+		for _, limit := range []struct{ ids, bytes int }{{10, 10}, {1, 1000}, {10, 4}, {10, 1000}} {
+			batch := o.Take(limit.ids, limit.bytes)
+			sizes = append(sizes, len(batch))
+			if n := o.Acked(batch); n != len(batch) {
+				t.Errorf("key %q: %d of %d forgotten", key, n, len(batch))
+			}
+		}
+		if want := []int{2, 1, 1, 0}; !slices.Equal(sizes, want) || o.Outstanding() != 0 {
+			t.Errorf("key %q: batches of %v, want %v; %d outstanding", key, sizes, want, o.Outstanding())
+		}
+	}
+}
+
+// What was given back is never acked, though it is written later.
+func TestOrderDoneAfterGiveBack(t *testing.T) {
+	for _, key := range []string{"k", ""} {
+		var o Order
+		var d Delivery
+		o.Received(&d, key, "m", "a", 1)
+		if back := o.GiveBack(&d); len(back) != 1 {
+			t.Fatalf("key %q: %d given back", key, len(back))
+		}
+		o.Done(&d)
+		if batch := o.Take(10, 1000); len(batch) != 0 {
+			t.Errorf("key %q: acked", key)
+		}
+	}
+}

@@ -62,7 +62,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger, options ...option.Cl
 		cfg.IdleTimeout = 5 * time.Minute
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	options = append(options[:len(options):len(options)], option.WithGRPCConnectionPool(cfg.MaxStreams/streamsAConnection+1))
+	options = append(options[:len(options):len(options)], option.WithGRPCConnectionPool(cfg.MaxStreams/streamsAConnection+1), withRouting())
 	client, err := managedwriter.NewClient(ctx, cfg.Project, options...)
 	if err != nil {
 		cancel()

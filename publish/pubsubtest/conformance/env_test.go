@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -293,4 +294,10 @@ func texts(messages []*pubsubpb.ReceivedMessage) string {
 		return "nothing"
 	}
 	return strings.Join(out, " ")
+}
+
+// named is the message with that text.
+func named(messages []*pubsubpb.ReceivedMessage, text string) *pubsubpb.ReceivedMessage {
+	i := slices.IndexFunc(messages, func(m *pubsubpb.ReceivedMessage) bool { return string(m.GetMessage().GetData()) == text })
+	return messages[max(i, 0)]
 }

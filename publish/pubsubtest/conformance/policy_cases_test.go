@@ -58,6 +58,21 @@ func policyCases() []testCase {
 			},
 		},
 		{
+			id: "attempts-dragged", page: pageRPC + "ReceivedMessage", want: "a0=2 a1=1",
+			text: "A message that comes again only behind an earlier one of its key was neither nacked nor late: its attempt stays.",
+			run: func(e *env) string {
+				topic, sub := e.orderedPair(deadLetters(e.topic(), 10))
+				e.send(topic, "k", "a0", "a1")
+				p := e.open(sub)
+				p.nack(p.need(2)[0])
+				var out []string
+				for _, m := range p.need(2) {
+					out = append(out, texts([]*pubsubpb.ReceivedMessage{m}), fmt.Sprint(m.GetDeliveryAttempt()))
+				}
+				return list(out...)
+			},
+		},
+		{
 			id: "attempts-without-policy", page: pageRPC + "ReceivedMessage", want: "0 0",
 			text: "Without a dead-letter policy delivery_attempt is 0.",
 			run: func(e *env) string {
@@ -88,6 +103,10 @@ func policyCases() []testCase {
 		{
 			id: "back-off-unordered", page: pageRetry, want: "at once=nothing later=a0",
 			text: "The same without ordering.", run: backOff(false),
+		},
+		{
+			id: "back-off-grows", page: pageRetry, want: "after the least=nothing after twice=a0",
+			text: "The back-off is exponential: the second one is longer than the least.", run: backOffGrows,
 		},
 		{
 			id: "back-off-none", page: pageRetry, want: "a0",
@@ -125,6 +144,24 @@ func backOff(ordering bool) func(e *env) string {
 		e.pass(9 * time.Second)
 		return list("at once", "nothing", "later", texts(p.take(1)))
 	}
+}
+
+// backOffGrows nacks twice with a minimum back-off of 6 s.
+func backOffGrows(e *env) string {
+	topic, sub := e.orderedPair(func(s *pubsubpb.Subscription) {
+		s.RetryPolicy = &pubsubpb.RetryPolicy{MinimumBackoff: durationpb.New(6 * time.Second), MaximumBackoff: durationpb.New(60 * time.Second)}
+	})
+	e.send(topic, "k", "a0")
+	p := e.open(sub)
+	p.nack(p.need(1)...)
+	e.pass(7 * time.Second)
+	p.nack(p.need(1)...)
+	e.pass(7 * time.Second)
+	if len(p.rest()) > 0 {
+		return "comes after the least again"
+	}
+	e.pass(6 * time.Second)
+	return list("after the least", "nothing", "after twice", texts(p.take(1)))
 }
 
 func exactlyOnce(e *env) string {

@@ -73,6 +73,19 @@ func seekCases() []testCase {
 			},
 		},
 		{
+			id: "seek-filter", page: pageFilter, want: "seek=OK again=a0", endsPstest: true,
+			text: "After a seek, too, only messages that match the filter are delivered.",
+			run: func(e *env) string {
+				topic := e.topic(func(t *pubsubpb.Topic) { t.MessageRetentionDuration = durationpb.New(time.Hour) })
+				e.need("publish", e.publish(topic,
+					&pubsubpb.PubsubMessage{Data: []byte("a0"), Attributes: map[string]string{"x": "1"}},
+					&pubsubpb.PubsubMessage{Data: []byte("b0")}))
+				sub := e.subscription(topic, func(s *pubsubpb.Subscription) { s.Filter = "attributes:x" })
+				err := e.seek(sub, time.Now().Add(-30*time.Minute))
+				return list("seek", code(err), "again", texts(e.open(sub).all(1)))
+			},
+		},
+		{
 			id: "seek-missing", page: pageRPC + "Subscriber", want: "NotFound",
 			text: "A seek of a subscription that doesn't exist: NOT_FOUND.",
 			run:  func(e *env) string { return code(e.seek(e.name("subscriptions"), time.Now())) },

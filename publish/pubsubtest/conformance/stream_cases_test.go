@@ -210,6 +210,23 @@ func streamLifeCases() []testCase {
 			},
 		},
 		{
+			id: "ended-leases", page: pageRPC + "StreamingPullRequest", want: "at once=nothing ack=OK later=b0",
+			text: "What a stream held that has ended isn't given back with it: it can still be acked, and the rest comes once its deadline has passed.",
+			run: func(e *env) string {
+				topic := e.topic()
+				sub := e.subscription(topic)
+				e.send(topic, "", "a0", "b0")
+				p := e.open(sub)
+				got := p.need(2)
+				p.close() // not cancelled: there the emulator goes on giving messages to it
+				p = e.open(sub)
+				atOnce := texts(p.rest())
+				ack := code(e.ack(sub, named(got, "a0")))
+				e.expire()
+				return list("at once", atOnce, "ack", ack, "later", texts(firsts(p.all(1))))
+			},
+		},
+		{
 			id: "disconnect", page: pageRPC + "Subscriber", want: "20 of 20 keys, in order",
 			text: "What a connection held that was reset comes again, on another connection, in order.",
 			run:  disconnect,
