@@ -24,14 +24,13 @@ type entry struct {
 	leasePrev, leaseNext *entry
 	logPrev, logNext     *entry
 	deadline             int64 // ns
-	readyAt              int64 // not delivered again before that, ns: its back-off
+	readyAt              int64 // not delivered again before that, ns: its back-off; without order: stands in the delay heap if it isn't 0
 	slot                 uint32
 	failures             uint16 // nacks and deadlines that passed, for the back-off
 	attempts             uint16 // of those, the ones that count for the dead-letter policy
 	secs                 uint16
 	state                entryState
 	delivered            bool // before
-	delayed              bool // stands in the delay heap, in no queue
 	holds                bool // its lease holds other keys back
 }
 
