@@ -131,13 +131,14 @@ func (b *backlog) place(k *keyQueue) {
 		}
 		k.owner = nil
 	}
-	if k.owner == nil {
+	switch {
+	case k.owner == nil:
 		b.fresh.push(k)
 		b.wakeAll()
-		return
+	case !k.owner.oneBatch:
+		k.owner.ready.push(k)
+		k.owner.signal()
 	}
-	k.owner.ready.push(k)
-	k.owner.signal()
 }
 
 func (b *backlog) wakeAll() {
@@ -165,7 +166,7 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 	for len(out) < n && size > 0 && c.hasRoom() {
 		var k *keyQueue
 		switch {
-		case c.ready.first != nil && !c.oneBatch && b.holding == 0:
+		case c.ready.first != nil && b.holding == 0:
 			k = c.ready.first
 		case b.fresh.first != nil && b.holding == 0:
 			k = b.fresh.first

@@ -35,12 +35,13 @@
 // work without I/O, goroutines or a clock.
 //
 // An ordering key with a message to deliver stands in one place: among the fresh
-// keys, which any consumer may take; in the list of the consumer that has messages of
-// it outstanding (affinity; all unary Pulls are one consumer); in the heap of those
-// that wait for their back-off; or nowhere, if the stream has ended and [KeyHeld]
-// says so. The fault [HoldOthers] lets no key be taken while a lease that it marked
-// is left. A key exists only while it has a message that is waiting, leased or acked;
-// a drained key costs nothing: no goroutine, timer or map entry.
+// keys, which any consumer may take; in the list of the stream that has messages of
+// it outstanding (affinity); in the heap of those that wait for their back-off; or
+// nowhere, while unary Pulls have a batch of it outstanding, or if its stream has
+// ended and [KeyHeld] says so. The fault [HoldOthers] lets no key be taken while a
+// lease that it marked is left. A key exists only while it has a message that is
+// waiting, leased or acked; a drained key costs nothing: no goroutine, timer or map
+// entry.
 //
 // A subscription is there until it is deleted or expires; a topic's own retention
 // keeps its messages for seek whatever its subscriptions do.

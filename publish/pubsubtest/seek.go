@@ -77,7 +77,6 @@ func (b *backlog) clearQueues() {
 	}
 	b.keys, b.mostKeys = map[string]*keyQueue{}, 0
 	b.fresh, b.loose, b.delayed, b.waiting = keyList{}, entryQueue{}, nil, 0
-	b.puller.ready = keyList{}
 	for _, c := range b.consumers {
 		c.ready = keyList{}
 	}
