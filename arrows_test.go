@@ -60,10 +60,10 @@ var arrows = map[string]row{
 
 	// Stand-ins know nothing of us: they follow the services' documentation.
 	"capture/postgrestest": {tech: "pgx"},
-	"publish/pubsubtest":   {own: "deploy/local/control", tech: "pubsub google"},
-	"sink/bigquerytest":    {own: "deploy/local/control", tech: "bigquery google"},
+	"publish/pubsubtest":   {own: "standin/control", tech: "pubsub google"},
+	"sink/bigquerytest":    {own: "standin/control", tech: "bigquery google"},
 	// The stand-ins' control endpoint knows nothing of us either.
-	"deploy/local/control": {tech: "google"},
+	"standin/control": {tech: "google"},
 
 	// Tests only: Pub/Sub's documents against several servers, and our two ends on each of them.
 	"publish/pubsubtest/conformance": {own: "publish sink/pull"},
@@ -99,7 +99,7 @@ func testsMay(name string, r row) row {
 	if name == "schema" {
 		return row{own: "schema schema/schematest", tech: "cmp"}
 	}
-	own, tech := r.own+" "+name+" schema deploy/local/control "+standIns, r.tech+" cmp "+everything
+	own, tech := r.own+" "+name+" schema standin/control "+standIns, r.tech+" cmp "+everything
 	if strings.HasPrefix(name, "deploy/") {
 		own += " deploy/local/stack deploy/local/alone"
 	}

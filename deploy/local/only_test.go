@@ -29,7 +29,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/descriptorpb"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // asMain makes the test's executable be the command.

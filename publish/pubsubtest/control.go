@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // ControlAddr is the host and port of the control endpoint, or "" without one.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // ask asks the control endpoint and checks the status; the answer comes without

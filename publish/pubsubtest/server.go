@@ -16,7 +16,7 @@ import (
 	_ "google.golang.org/grpc/encoding/gzip" // clients may compress
 	"google.golang.org/grpc/keepalive"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // ControlAddr is the host and port of the control endpoint, or "" without one.

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // ask asks the control endpoint and checks the status; the answer comes without

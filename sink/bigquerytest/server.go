@@ -14,7 +14,7 @@ import (
 	"cloud.google.com/go/bigquery/storage/apiv1/storagepb"
 	"google.golang.org/grpc"
 
-	"cdc/deploy/local/control"
+	"cdc/standin/control"
 )
 
 // maxStreams is how many streams one connection carries.
