@@ -126,8 +126,8 @@ func (b *backlog) place(k *keyQueue) {
 		return
 	}
 	if k.owner != nil && k.owner.ended {
-		if b.onEnd == KeyHeld && k.head != k.cursor {
-			return // until it is drained or rewound
+		if b.onEnd == KeyHeld {
+			return // until settle or delay finds nothing of it outstanding
 		}
 		k.owner = nil
 	}
