@@ -19,7 +19,7 @@ stand-ins: ## both stand-ins alone, on fixed ports, until ^C
 test: ## all tests
 	$(GO) test ./...
 
-check: lint race bench-once vuln ## all that CI asks for: lint, race tests, benchmarks once, known vulnerabilities
+check: lint race bench-once vuln ## lint, race tests, benchmarks once, known vulnerabilities; CI adds conformance and sim
 
 lint: ## gofumpt, go vet, staticcheck, go fix, go mod tidy: each must have nothing to say
 	@unformatted=$$($(tool) gofumpt -l .) || exit 1; \

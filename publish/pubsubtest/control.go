@@ -3,7 +3,6 @@ package pubsubtest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -124,41 +123,4 @@ func methods() []string {
 		}
 	}
 	return names
-}
-
-func (s *Server) queuedFaults() []Fault {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	return slices.Clone(s.faults.faults)
-}
-
-// String is the kind's name, such as answer_lost.
-func (k FaultKind) String() string {
-	if name, ok := faultNames[k]; ok {
-		return name
-	}
-	return fmt.Sprintf("FaultKind(%d)", int(k))
-}
-
-// MarshalText writes what String returns; it never fails.
-func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads a kind's name.
-func (k *FaultKind) UnmarshalText(text []byte) error {
-	for kind, name := range faultNames {
-		if name == string(text) {
-			*k = kind
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown kind %q; allowed: %s", text, knownFaults())
-}
-
-// knownFaults lists the kinds in the order of their constants.
-func knownFaults() string {
-	var names []string
-	for _, kind := range slices.Sorted(maps.Keys(faultNames)) {
-		names = append(names, faultNames[kind])
-	}
-	return strings.Join(names, ", ")
 }
