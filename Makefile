@@ -19,7 +19,7 @@ stand-ins: ## both stand-ins alone, on fixed ports, until ^C
 test: ## all tests
 	$(GO) test ./...
 
-check: lint race bench-once vuln ## all that CI asks for: lint, race tests, benchmarks once, known vulnerabilities
+check: lint race bench-once vuln ## lint, race tests, benchmarks once, known vulnerabilities; CI adds conformance and sim
 
 lint: ## gofumpt, go vet, staticcheck, go fix, go mod tidy: each must have nothing to say
 	@unformatted=$$($(tool) gofumpt -l .) || exit 1; \
@@ -33,7 +33,7 @@ lint: ## gofumpt, go vet, staticcheck, go fix, go mod tidy: each must have nothi
 race: ## all tests with the race detector (needs gcc)
 	CGO_ENABLED=1 $(GO) test -race ./...
 
-bench: ## the figures that the documents claim: five runs each, one line a figure
+bench: ## the figures that the documents claim: five runs each, one line a figure (minutes)
 	$(GO) run ./deploy/figures
 
 bench-all: ## all benchmarks, six runs each, ready for benchstat
@@ -51,12 +51,12 @@ vuln: ## known vulnerabilities in what we call (govulncheck), if its database ca
 		echo "govulncheck: NOT RUN, its database $(VULNDB) can't be reached from here"; \
 	fi
 
-sim: ## 10,000 seeds of the simulation; SEED=n repeats one with its trace
+sim: ## 10,000 seeds of the simulation (half a minute); SEED=n make sim repeats one with its last steps
 	$(GO) run ./deploy/sim
 
 conformance: ## the Pub/Sub cases against Google's emulator (Java, the Cloud SDK's jar)
 	$(GO) test -C publish/pubsubtest/conformance -count 1 -emulator
 
-smoke: ## both conformance suites against the real services: make smoke PROJECT=my-project
-	@test -n "$(PROJECT)" || { echo "make smoke PROJECT=my-project: it creates topics, subscriptions and a dataset there, and deletes them again" >&2; exit 2; }
-	$(GO) test -count 1 -timeout 60m ./publish/pubsubtest/conformance ./sink/bigquerytest/conformance -project $(PROJECT)
+smoke: ## both conformance suites against the real services (hours): make smoke PROJECT=my-project
+	@test -n "$(PROJECT)" || { echo "make smoke PROJECT=my-project: with application default credentials; it makes topics, subscriptions and datasets there, and deletes them again" >&2; exit 2; }
+	$(GO) test -v -p 1 -parallel 20 -count 1 -timeout 3h ./publish/pubsubtest/conformance ./sink/bigquerytest/conformance -run '^TestConformance$$' -project $(PROJECT)

@@ -62,7 +62,7 @@ var arrows = map[string]row{
 	"capture/postgrestest": {tech: "pgx"},
 	"publish/pubsubtest":   {own: "deploy/local/control", tech: "pubsub google"},
 	"sink/bigquerytest":    {own: "deploy/local/control", tech: "bigquery google"},
-	// The stand-ins' control endpoint knows nothing of us either.
+	// The control endpoint that both serve. It knows nothing of us either; it stands here because the top level is fixed.
 	"deploy/local/control": {tech: "google"},
 
 	// Tests only: Pub/Sub's documents against several servers, and our two ends on each of them.
@@ -85,7 +85,7 @@ var arrows = map[string]row{
 	"deploy/local/stack": {own: "schema " + standIns, tech: everything},
 
 	// The simulation drives the pure machines; sink/pull brings its client along.
-	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull"},
+	"deploy/sim": {own: "schema schema/schematest capture/confirm publish/queue sink/pull", tech: "cobra"},
 }
 
 const (

@@ -75,7 +75,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 // counters are the Dispatcher's own; its mutex guards them.
 type counters struct {
 	messages, bytes, requests int64
-	retries                   [17]int64 // by gRPC code
+	retries                   [codes.Unauthenticated + 1]int64 // by code; that is the last one
 	latency                   histogram
 }
 

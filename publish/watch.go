@@ -46,6 +46,9 @@ type Watch struct {
 	repaired bool       // and a later check was good
 }
 
+// startAgain is the last thing to do after a fault that followed a good check.
+const startAgain = "start cdc-publisher again, unless something does that by itself: it sends once more what wasn't confirmed"
+
 // NewWatch shuts the gates (Dispatcher.SetOpen) at once: they open when the first
 // check has found nothing wrong.
 func NewWatch(cfg WatchConfig, admin checker, log *slog.Logger, gates ...func(open bool)) *Watch {
@@ -126,17 +129,22 @@ func (w *Watch) check(ctx context.Context) error {
 	case len(findings) > 0:
 		if w.broken == nil && !w.lastGood.IsZero() {
 			w.broken = &Error{
-				code: findings[0].Code, fix: findings[0].Fix + "; then start cdc-publisher again: it sends what wasn't confirmed once more",
+				code: findings[0].Code, fix: findings[0].Fix + "; then " + startAgain,
 				text: "what was published since " + w.lastGood.UTC().Format(time.RFC3339) + " may be lost and isn't confirmed: " + findings[0].Detail,
 			}
 		}
 		w.set(false)
 	case err != nil:
 		w.log.Warn(EventWatchFailed, "grpc_code", codeOf(err).String(), "detail", detail(err, ""), "last_good", w.lastGood)
+	case w.broken != nil:
+		w.lastGood = begin
+		if !w.repaired { // whoever reads it now must not repair it once more
+			w.repaired = true
+			w.broken = &Error{code: w.broken.code, fix: startAgain, text: w.broken.text + " (repaired since)"}
+		}
 	default:
 		w.lastGood = begin
-		w.repaired = w.broken != nil
-		if !w.OK() && !w.repaired {
+		if !w.OK() {
 			w.set(true)
 			w.log.Info(EventWatchOpened, "checked", begin)
 		}

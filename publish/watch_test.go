@@ -50,6 +50,13 @@ func codeOfError(err error) string {
 	return ""
 }
 
+func fixOfError(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Fix()
+	}
+	return ""
+}
+
 // TestVouchBeforeAnythingWasPublished: a fault that was there from the start has
 // lost nothing, and is forgotten when it is repaired.
 func TestVouchBeforeAnythingWasPublished(t *testing.T) {
@@ -125,13 +132,16 @@ func TestWatch(t *testing.T) {
 		admin.set(nil, status.Error(codes.Unavailable, "try again"))
 		time.Sleep(10 * time.Minute)
 		expect("then checks can't be made", false)
+		if fix := fixOfError(w.Vouch(ctx)); fix != "gcloud …; then "+startAgain {
+			t.Errorf("fix of a fault that is there: %q", fix)
+		}
 		admin.set(nil, nil)
 		if err := w.Vouch(ctx); codeOfError(err) != "subscription_missing" {
 			t.Errorf("repaired, and what was dropped before is vouched for: %v", err)
 		}
 		expect("set right: what comes next would be stored behind a gap", false)
-		if err := <-ended; codeOfError(err) != "subscription_missing" {
-			t.Errorf("repaired, and Run ends with %v", err)
+		if err := <-ended; codeOfError(err) != "subscription_missing" || fixOfError(err) != startAgain {
+			t.Errorf("repaired, and Run ends with %v, fix %q", err, fixOfError(err))
 		}
 		log := lines.String()
 		for _, want := range []string{

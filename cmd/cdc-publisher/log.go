@@ -5,8 +5,8 @@ package main
 const (
 	// keyPublishWaitingFor says what the dispatcher waits for:
 	//
-	//	setup     the watch holds publishing: topics or subscriptions are wrong or
-	//	          weren't looked at yet
+	//	setup     the watch holds publishing: topics or subscriptions are wrong,
+	//	          weren't looked at yet, or were wrong: then the process ends soon
 	//	retry     the back-off of keys whose request failed; nothing is on the wire
 	//	answer    Pub/Sub's answer to a request
 	//	messages  nothing is there to be sent

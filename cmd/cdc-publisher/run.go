@@ -44,8 +44,8 @@ func runService(ctx context.Context, cfg *config.Config, log *slog.Logger, ready
 // beside them. When ctx ends, stream stops first and the rest goes on until it
 // has: what is in flight can still be accepted and confirmed. When stream ends
 // otherwise, publish is stopped at once: another instance may have the slot.
-// When publish ends, stream has nothing to do any more, and abandon tells it not to
-// wait for what is in flight.
+// When publish or one beside it ends with an error, stream has nothing to do any
+// more, and abandon tells it not to wait for what is in flight.
 func supervise(ctx context.Context, stream func(context.Context) error, abandon func(), publish func(context.Context) error, beside ...func(context.Context) error) error {
 	streaming, stopStream := context.WithCancelCause(ctx)
 	publishing, stopPublish := context.WithCancel(context.WithoutCancel(ctx))

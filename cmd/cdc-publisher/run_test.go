@@ -129,3 +129,19 @@ func TestSuperviseAbandons(t *testing.T) {
 		})
 	}
 }
+
+// TestSuperviseWatch: the watch can end the process too, when it asks for a restart.
+func TestSuperviseWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boom := errors.New("watch boom")
+		untilStopped := func(ctx context.Context) error { <-ctx.Done(); return nil }
+		begin, abandoned := time.Now(), false
+		err := supervise(t.Context(), untilStopped, func() { abandoned = true }, untilStopped, func(context.Context) error {
+			time.Sleep(time.Second)
+			return boom
+		})
+		if took := time.Since(begin); !errors.Is(err, boom) || !abandoned || took != time.Second {
+			t.Errorf("got %v after %s, abandoned %v", err, took, abandoned)
+		}
+	})
+}

@@ -54,6 +54,9 @@ func run(ctx context.Context, list []figure, args []string, stdout, stderr io.Wr
 			if m.runs < 1 {
 				return fmt.Errorf("--runs %d: want 1 or more", m.runs)
 			}
+			if err := checkBenchtime(m.benchtime); err != nil {
+				return err
+			}
 			for _, name := range args {
 				if !slices.Contains(names(list), name) {
 					return fmt.Errorf("no figure %q: want one of %s", name, strings.Join(names(list), ", "))
@@ -75,8 +78,8 @@ func run(ctx context.Context, list []figure, args []string, stdout, stderr io.Wr
 		},
 	}
 	cmd.Flags().IntVar(&m.runs, "runs", m.runs, "runs of each benchmark; the median is the figure")
-	cmd.Flags().StringVar(&m.benchtime, "benchtime", m.benchtime, "of each run, as go test has it")
-	cmd.SetArgs(args)
+	cmd.Flags().StringVar(&m.benchtime, "benchtime", m.benchtime, "of each run: a time, or a number of times such as 100x")
+	cmd.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	switch err := cmd.ExecuteContext(ctx); {

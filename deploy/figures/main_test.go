@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -110,12 +114,63 @@ func BenchmarkFails(b *testing.B) { b.Fatal("no") }
 		{[]string{"--runs", "1", "--benchtime", "1x", "silent"}, exitFailed, "", `reported "msg/s"`},
 		{[]string{"unknown"}, exitUsage, "", `no figure "unknown"`},
 		{[]string{"--runs", "0"}, exitUsage, "", "--runs 0"},
+		{[]string{"--benchtime", "1"}, exitUsage, "", "--benchtime 1: want a time such as 1s"},
+		{[]string{"--benchtime", "0s"}, exitUsage, "", "--benchtime 0s"},
+		{[]string{"--benchtime", "0x"}, exitUsage, "", "--benchtime 0x"},
 		{[]string{"--nope"}, exitUsage, "", "--nope"},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), list, test.args, &stdout, &stderr)
 		if code != test.code || stdout.String() != test.stdout || !strings.Contains(stderr.String(), test.stderr) {
 			t.Errorf("%v: exit %d, stdout %q, stderr %q", test.args, code, stdout.String(), stderr.String())
+		}
+	}
+}
+
+// What is interrupted ends with its benchmark, and says so.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "go.mod", "module m\n\ngo 1.26\n")
+	write(t, dir, "m_test.go", `package m
+
+import ("fmt"; "os"; "testing"; "time")
+
+func BenchmarkLong(b *testing.B) {
+	if err := os.WriteFile("pid", fmt.Append(nil, os.Getpid()), 0o600); err != nil { b.Fatal(err) }
+	if err := os.Rename("pid", "started"); err != nil { b.Fatal(err) }
+	time.Sleep(time.Hour)
+}
+`)
+	t.Chdir(dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	started := make(chan int)
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil {
+			if text, err := os.ReadFile("started"); err == nil {
+				pid, _ := strconv.Atoi(string(text))
+				cancel()
+				started <- pid
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // until the benchmark has been compiled
+		}
+		started <- 0
+	}()
+	var stdout, stderr bytes.Buffer
+	code := run(ctx, []figure{{"long", ".", "BenchmarkLong", "rows/s", "1/s", "1"}}, nil, &stdout, &stderr)
+	if code != exitFailed || !strings.HasSuffix(stderr.String(), "figures: measure long: interrupted\n") {
+		t.Errorf("exit %d: %s", code, &stderr)
+	}
+	pid := <-started
+	if pid == 0 {
+		t.Fatalf("the benchmark never started: %s", &stderr)
+	}
+	for end := time.Now().Add(10 * time.Second); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) { // it is not our child
+		if time.Now().After(end) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			t.Fatal("the benchmark runs on")
 		}
 	}
 }

@@ -3,12 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 type measurement struct {
@@ -26,7 +30,14 @@ func (m measurement) measure(ctx context.Context, f figure) ([]float64, error) {
 	cmd.Dir = m.workDir
 	var failed bytes.Buffer
 	cmd.Stderr = &failed
+	// The benchmark itself is a child of go test, which outlives it: both are ended.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s\n%s%s", err, cmd, out, failed.Bytes())
 	}
@@ -35,6 +46,16 @@ func (m measurement) measure(ctx context.Context, f figure) ([]float64, error) {
 		return nil, fmt.Errorf("%d runs of %s reported %q: %s\n%s", len(values), f.benchmark, f.metric, cmd, out)
 	}
 	return values, nil
+}
+
+var times = regexp.MustCompile(`^[1-9][0-9]*x$`)
+
+// checkBenchtime refuses what go test would.
+func checkBenchtime(text string) error {
+	if d, err := time.ParseDuration(text); (err != nil || d <= 0) && !times.MatchString(text) {
+		return fmt.Errorf("--benchtime %s: want a time such as 1s, or a number of times such as 100x", text)
+	}
+	return nil
 }
 
 // metrics takes the values of one metric out of what go test -bench printed:

@@ -72,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (code int
 	cmd.SetOut(stdout)
 	cmd.SetErr(stderr)
 	if err := cmd.ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(stderr, "%v\nSee --help.\n", err)
+		fmt.Fprintf(stderr, "local: %v\nSee --help.\n", err)
 		return exitUsage
 	}
 	return code

@@ -13,9 +13,9 @@ import (
 )
 
 const aloneHelp = `With --only it serves the stand-ins alone, for your own client or services, until
-^C: it prints what to export, then a line of counts when they have changed. Each
-has a control endpoint (curl -s http://…/help) that shows counters, queues faults
-and moves the clock.`
+^C or SIGTERM (which go run doesn't pass on): it prints what to export, then a line
+of counts when they have changed. Each has a control endpoint (curl -s
+http://…/help) that shows counters, queues faults and moves the clock.`
 
 // alone serves some servers without the pipeline.
 type alone struct{ serve.Options }
@@ -26,7 +26,8 @@ var aloneFlags = []string{"ports", "every"}
 func (a *alone) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&a.Serve, "only", nil, "serve these alone, without the pipeline: some of "+strings.Join(serve.Names, ","))
-	f.StringToIntVar(&a.Ports, "ports", nil, "with --only: other ports than "+serve.PortNames()+"; 0 takes any free one")
+	f.StringToIntVar(&a.Ports, "ports", nil, "with --only: other `NAME=PORT` than "+serve.PortNames()+"; 0 takes any free one")
+	f.Lookup("ports").DefValue = "" // it would be "[]"
 	f.DurationVar(&a.Every, "every", 5*time.Second, "with --only: shortest time between two lines of counts")
 }
 

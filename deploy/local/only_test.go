@@ -60,8 +60,14 @@ var (
 func startAlone(t *testing.T, only string) *process {
 	t.Helper()
 	p := &process{t: t, values: map[string]string{}, lines: make(chan string, 10_000)}
-	p.cmd = exec.Command(os.Args[0], "--only", only, "--every", "100ms",
-		"--ports", "pubsub=0,pubsub-control=0,bigquery=0,bigquery-storage=0,bigquery-control=0")
+	p.cmd = exec.Command(os.Args[0], "--only", only, "--every", "100ms")
+	for name, ports := range map[string]string{
+		"pubsub": "pubsub=0,pubsub-control=0", "bigquery": "bigquery=0,bigquery-storage=0,bigquery-control=0",
+	} {
+		if strings.Contains(only, name) {
+			p.cmd.Args = append(p.cmd.Args, "--ports", ports)
+		}
+	}
 	p.cmd.Env = append(os.Environ(), asMain+"=1")
 	p.cmd.Stderr = &p.stderr
 	stdout, err := p.cmd.StdoutPipe()
@@ -293,6 +299,9 @@ func TestAloneWrongUse(t *testing.T) {
 		"--seed can't go with --only":                  "--only pubsub --seed 1",
 		"--ports needs --only":                         "--ports pubsub=1",
 		"--ports kafka=1":                              "--only pubsub --ports kafka=1",
+		"--only doesn't serve bigquery":                "--only pubsub --ports bigquery=1",
+		"for pubsub and for pubsub-control":            "--only pubsub --ports pubsub=8086",
+		"local: unknown flag: --frob":                  "--frob",
 		"--every 0s: want at least":                    "--only pubsub --every 0s",
 	} {
 		var stdout, stderr strings.Builder

@@ -4,6 +4,7 @@
 //
 //	make sim                 10,000 new seeds on all processors; prints the first
 //	SEED=n make sim          one seed once more, with its last steps in words
+//	go run ./deploy/sim --help
 //	go test ./deploy/sim     500 seeds, the same ones every time, and the planted bugs
 //
 // The tests' seeds are fixed, so that they fail for a change of the code only;

@@ -1,125 +1,127 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"os/signal"
 	"strconv"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Getenv("SEED"), os.Stdout, os.Stderr)) }
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
 
-// run returns the exit code: 0 nothing found, 1 a finding, 2 wrong use.
-func run(args []string, seed string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("sim", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	seeds := flags.Uint64("seeds", 10_000, "how many seeds to run")
-	first := flags.Uint64("first", uint64(time.Now().UnixMilli()), "the first seed; the clock's by default, so that every run looks at new ones")
-	flags.StringVar(&seed, "seed", seed, "run this seed alone and print its last steps (also by the environment variable SEED)")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
-	case flags.NArg() > 0 || *seeds == 0:
-		fmt.Fprintln(stderr, "sim: want flags only, and at least one seed")
-		return 2
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Getenv("SEED"), os.Stdout, os.Stderr))
+}
+
+// options are what the command was asked for.
+type options struct {
+	seeds, first, seed uint64
+	one                bool // seed alone
+}
+
+// run returns the exit code: 0 nothing found, 1 a finding, 2 wrong use. seed is
+// the environment's SEED.
+func run(ctx context.Context, args []string, seed string, stdout, stderr io.Writer) (code int) {
+	o := options{seeds: 10_000, first: uint64(time.Now().UnixMilli())}
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate the product's state machines until something breaks",
+		Long: `Runs the product's state machines in a made-up world that loses, repeats, delays
+and crashes, until a check fails: then it prints the last steps of the lowest
+seed that was found (exit 1). go doc ./deploy/sim says what is checked.`,
+		Example: `  go run ./deploy/sim
+  go run ./deploy/sim --seeds 100000
+  go run ./deploy/sim --seed 7   # the same as SEED=7 go run ./deploy/sim`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.complete(cmd, seed); err != nil {
+				return err
+			}
+			code = o.run(cmd.Context(), stdout, stderr)
+			return nil
+		},
 	}
-	if seed != "" {
+	f := cmd.Flags()
+	f.Uint64Var(&o.seeds, "seeds", o.seeds, "how many seeds to run")
+	f.Uint64Var(&o.first, "first", o.first, "the first seed")
+	f.Lookup("first").DefValue = "the clock's time, so that every run looks at new ones"
+	f.Uint64Var(&o.seed, "seed", 0, "run this seed alone and print its last steps (default the environment's SEED)")
+	cmd.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	if err := cmd.ExecuteContext(ctx); err != nil {
+		fmt.Fprintf(stderr, "sim: %v\nSee --help.\n", err)
+		return exitUsage
+	}
+	return code
+}
+
+// complete takes SEED in and refuses what can't be run.
+func (o *options) complete(cmd *cobra.Command, seed string) error {
+	name := "--seed"
+	o.one = cmd.Flags().Changed("seed")
+	if !o.one && seed != "" {
 		n, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
-			fmt.Fprintf(stderr, "sim: seed %q: want a number\n", seed)
-			return 2
+			return fmt.Errorf("SEED=%q: want a number", seed)
 		}
-		w := repeat(n, nil)
+		o.seed, o.one, name = n, true, "SEED"
+	}
+	for _, other := range []string{"seeds", "first"} {
+		if o.one && cmd.Flags().Changed(other) {
+			return fmt.Errorf("--%s can't go with %s", other, name)
+		}
+	}
+	if o.seeds == 0 {
+		return errors.New("--seeds 0: want at least one seed")
+	}
+	return nil
+}
+
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (code int) {
+	if o.one {
+		w := repeat(o.seed, nil)
 		fmt.Fprint(stdout, story(w))
-		return exit(w.finding == "")
+		if w.finding != "" {
+			return exitFailed
+		}
+		return exitDone
 	}
 	begin := time.Now()
-	all, found := runSeeds(*first, *seeds, nil)
-	fmt.Fprintf(stdout, "sim: seeds=%d first=%d steps=%d took=%s\n", all.runs, *first, all.total(), time.Since(begin).Round(time.Millisecond))
-	fmt.Fprint(stdout, all.String())
+	all, found := runSeeds(ctx, o.first, o.seeds, nil, stderr)
+	fmt.Fprintf(stdout, "sim: seeds=%d first=%d steps=%d took=%s\n", all.runs, o.first, all.total(), time.Since(begin).Round(time.Millisecond))
+	if all.runs > 0 {
+		fmt.Fprint(stdout, all.String())
+	}
 	if found != nil {
 		fmt.Fprint(stdout, story(repeat(found.seed, nil)))
-		return 1
+		return exitFailed
 	}
-	idle := all.idle()
-	if *seeds >= enoughSeeds && len(idle) > 0 {
+	if ctx.Err() != nil {
+		fmt.Fprintf(stdout, "sim: interrupted: %d of %d seeds ran, nothing found\n", all.runs, o.seeds)
+		return exitFailed
+	}
+	if idle := all.idle(); o.seeds >= enoughSeeds && len(idle) > 0 {
 		fmt.Fprintf(stdout, "sim: never happened: %s\n", strings.Join(idle, ", "))
-		return 1
+		return exitFailed
 	}
-	return 0
-}
-
-// enoughSeeds is after how many seeds everything must have happened.
-const enoughSeeds = 200
-
-func exit(ok bool) int {
-	if ok {
-		return 0
-	}
-	return 1
-}
-
-// runSeeds runs the seeds from first on, on all processors, until one finds
-// something. It returns what was exercised, and the lowest seed with a finding of
-// those that ran, or nil.
-func runSeeds(first, seeds uint64, plant func(*decisions)) (all counts, found *world) {
-	var (
-		mu   sync.Mutex
-		next = first
-		wg   sync.WaitGroup
-	)
-	take := func() (seed uint64, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		seed = next
-		next++
-		return seed, seed-first < seeds && found == nil
-	}
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for seed, ok := take(); ok; seed, ok = take() {
-				w := newWorld(seed, plant)
-				w.run()
-				mu.Lock()
-				all.add(&w.counts)
-				if w.finding != "" && (found == nil || seed < found.seed) {
-					found = w
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return all, found
-}
-
-// repeat runs a seed once more with a trace.
-func repeat(seed uint64, plant func(*decisions)) *world {
-	w := newWorld(seed, plant)
-	w.trace = new(trace)
-	w.run()
-	return w
-}
-
-// story is a run in words: its last steps and the verdict.
-func story(w *world) string {
-	var b strings.Builder
-	for _, line := range w.trace.last() {
-		fmt.Fprintln(&b, line)
-	}
-	fmt.Fprintf(&b, "sim: seed=%d nature=%+v\n", w.seed, w.nature)
-	if w.finding == "" {
-		fmt.Fprintf(&b, "sim: seed=%d steps=%d: nothing found\n", w.seed, w.step)
-	} else {
-		fmt.Fprintf(&b, "sim: seed=%d step=%d FOUND %s\nsim: repeat it with SEED=%d make sim\n", w.seed, w.step, w.finding, w.seed)
-	}
-	return b.String()
+	fmt.Fprintln(stdout, "sim: nothing found")
+	return exitDone
 }

@@ -126,18 +126,19 @@ func (b *backlog) place(k *keyQueue) {
 		return
 	}
 	if k.owner != nil && k.owner.ended {
-		if b.onEnd == KeyHeld && k.head != k.cursor {
-			return // until it is drained or rewound
+		if b.onEnd == KeyHeld {
+			return // until settle or delay finds nothing of it outstanding
 		}
 		k.owner = nil
 	}
-	if k.owner == nil {
+	switch {
+	case k.owner == nil:
 		b.fresh.push(k)
 		b.wakeAll()
-		return
+	case !k.owner.oneBatch:
+		k.owner.ready.push(k)
+		k.owner.signal()
 	}
-	k.owner.ready.push(k)
-	k.owner.signal()
 }
 
 func (b *backlog) wakeAll() {
@@ -165,12 +166,12 @@ func (b *backlog) take(c *consumer, now int64, n, size int, out []delivery) []de
 	for len(out) < n && size > 0 && c.hasRoom() {
 		var k *keyQueue
 		switch {
-		case c.ready.first != nil && !c.oneBatch && b.holding == 0:
+		case c.ready.first != nil && b.holding == 0:
 			k = c.ready.first
 		case b.fresh.first != nil && b.holding == 0:
 			k = b.fresh.first
 			k.owner = c
-		case b.loose.first != nil:
+		case b.loose.head != nil:
 			e := b.loose.pop()
 			size -= len(e.msg.body)
 			out = append(out, b.lease(e, c, now))

@@ -53,9 +53,9 @@ type Config struct {
 	// KeyRate is the fate of a publish request over the 1 MB/s of its key.
 	KeyRate KeyRatePolicy
 	// BatchMessages is the most messages in one StreamingPull response
-	// (1–1000); 0 means 500.
+	// (1–1000); 0 means 500 (no page has a number: ours, like BatchBytes').
 	BatchMessages int
-	// BatchBytes is about the most bytes of messages in one response; a single
+	// BatchBytes is about the most bytes of messages in one response, a Pull's too; a single
 	// larger message still goes out alone. 0 means 1 MB.
 	BatchBytes int
 	// AckIDBytes is the length of an ack id (32–1024); 0 means 184, what the

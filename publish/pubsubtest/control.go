@@ -3,7 +3,6 @@ package pubsubtest
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -106,6 +105,8 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("%s hits StreamingPull only, not %s", f.Kind, f.Method)
 	case (f.Kind == Late || f.Kind == AnswerLost) && f.Method == "StreamingPull":
 		return fmt.Errorf("%s hits unary calls only, not %s", f.Kind, f.Method)
+	case f.Target != "" && !resourceName.MatchString(f.Target):
+		return fmt.Errorf("target: %q is not a full name, such as projects/p/topics/orders", f.Target)
 	}
 	return nil
 }
@@ -122,41 +123,4 @@ func methods() []string {
 		}
 	}
 	return names
-}
-
-func (s *Server) queuedFaults() []Fault {
-	s.faults.mu.Lock()
-	defer s.faults.mu.Unlock()
-	return slices.Clone(s.faults.faults)
-}
-
-// String is the kind's name, such as answer_lost.
-func (k FaultKind) String() string {
-	if name, ok := faultNames[k]; ok {
-		return name
-	}
-	return fmt.Sprintf("FaultKind(%d)", int(k))
-}
-
-// MarshalText writes what String returns; it never fails.
-func (k FaultKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads a kind's name.
-func (k *FaultKind) UnmarshalText(text []byte) error {
-	for kind, name := range faultNames {
-		if name == string(text) {
-			*k = kind
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown kind %q; allowed: %s", text, knownFaults())
-}
-
-// knownFaults lists the kinds in the order of their constants.
-func knownFaults() string {
-	var names []string
-	for _, kind := range slices.Sorted(maps.Keys(faultNames)) {
-		names = append(names, faultNames[kind])
-	}
-	return strings.Join(names, ", ")
 }

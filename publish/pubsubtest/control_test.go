@@ -63,6 +63,7 @@ func TestControlRefusals(t *testing.T) {
 		{"/faults", `{"kind":"end_stream","method":"Publish"}`, "end_stream hits StreamingPull only, not Publish"},
 		{"/faults", `{"kind":"answer_lost","method":"StreamingPull"}`, "answer_lost hits unary calls only, not StreamingPull"},
 		{"/faults", `{"kind":"late","method":"StreamingPull","delay":"1s"}`, "late hits unary calls only, not StreamingPull"},
+		{"/faults", `{"kind":"refuse","target":"orders"}`, `target: \"orders\" is not a full name, such as projects/p/topics/orders`},
 		{"/sabotage", `{"kind":"melt"}`, `not \"drop\" or \"swap\"`},
 		{"/sabotage", `{"kind":"drop","after":-1}`, "after: -1 is negative"},
 		{"/end-streams", `{"subscription":"projects/p/subscriptions/none"}`, "GET /subscriptions lists them"},

@@ -151,6 +151,11 @@ func TestExpiryRedeliversLaterOnes(t *testing.T) {
 	if c := r.Counters(); c.Expired != 1 {
 		t.Errorf("expired %d, want 1", c.Expired)
 	}
+	r.Advance(100 * time.Second) // a1 brings a2 back, whose own deadline has passed too
+	p.wantTexts("a1", "a2")
+	if c := r.Counters(); c.Expired != 3 {
+		t.Errorf("expired %d, want 3", c.Expired)
+	}
 }
 
 func TestExpiryByRealClock(t *testing.T) {

@@ -15,16 +15,33 @@
 //
 // # States
 //
-// A message of a subscription is waiting, leased (delivered, not acked, its
-// deadline runs), acked (only while an earlier message of its ordering key is
-// not: it comes back if that one does), retained (acked and kept for seek), or
-// gone. A nack or a deadline that passes is a failure: the message waits again,
-// with all later ones of its key, or is forwarded as a dead letter and so done
-// with. The end of the retention makes it gone from any state; a seek makes it
-// waiting or done with from any state. An ordering key exists only while it has a
-// message that is waiting, leased or acked; a drained key costs nothing: no
-// goroutine, timer or map entry. backlog.go and redeliver.go hold this machine,
-// retention.go and seek.go what is kept, without I/O, goroutines or a clock.
+// A message of a subscription:
+//
+//	publish, seek ──▶ waiting ──take──▶ leased ──ack, out of order──▶ acked
+//	                     ▲                │ │                          │ │
+//	                     └───giveBack─────┴─┼──────────────────────────┘ │
+//	           ack, all earlier ones of its │                            │ the earlier ones
+//	                   key too; or bury     ▼                            │ are acked now
+//	                                      finish ◀───────────────────────┘
+//	                                        ├──▶ retained   with retain_acked_messages
+//	                                        └──▶ gone
+//
+// giveBack and bury follow a failure, which is a nack or a deadline that passes.
+// giveBack brings back an ordered message with all later ones of its key, leased or
+// acked; bury makes it a dead letter, which is forwarded. From any state, retained
+// too, a message is gone when its retention is over, and a seek makes it waiting
+// (to before its time) or finishes it. These are methods of backlog, in backlog.go,
+// redeliver.go, deadletter.go, retention.go and seek.go; hold.go has a fault. They
+// work without I/O, goroutines or a clock.
+//
+// An ordering key with a message to deliver stands in one place: among the fresh
+// keys, which any consumer may take; in the list of the stream that has messages of
+// it outstanding (affinity); in the heap of those that wait for their back-off; or
+// nowhere, while unary Pulls have a batch of it outstanding, or if its stream has
+// ended and [KeyHeld] says so. The fault [HoldOthers] lets no key be taken while a
+// lease that it marked is left. A key exists only while it has a message that is
+// waiting, leased or acked; a drained key costs nothing: no goroutine, timer or map
+// entry.
 //
 // A subscription is there until it is deleted or expires; a topic's own retention
 // keeps its messages for seek whatever its subscriptions do.

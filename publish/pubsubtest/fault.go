@@ -10,54 +10,6 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// FaultKind is a way in which a call or a stream goes wrong.
-type FaultKind int
-
-const (
-	// Refuse answers with Code and does nothing. On StreamingPull it refuses
-	// the stream when it is opened.
-	Refuse FaultKind = iota + 1
-	// AnswerLost does what was asked, then answers with Code: a message is
-	// stored though its publisher was told otherwise.
-	AnswerLost
-	// Late does what was asked once Delay has passed on the server's clock, and
-	// never answers: the caller runs into its deadline.
-	Late
-	// Delay answers after Delay (real time); it is done at once. On
-	// StreamingPull it holds one response back, and all behind it.
-	Delay
-	// EndStream ends a StreamingPull stream with Code instead of sending a
-	// response. The messages of that response stay leased.
-	EndStream
-	// ResetConnection closes the TCP connections of the server instead of
-	// sending a response on a StreamingPull stream: an abrupt disconnect.
-	ResetConnection
-	// Duplicate delivers the last message of a StreamingPull response and lets
-	// its lease end at once, so that it comes again (with all later ones of its
-	// ordering key) though no deadline passed.
-	Duplicate
-	// HoldOthers hits the end of a StreamingPull stream, whatever ends it (the
-	// client, EndStream, ResetConnection, EndStreams): while messages with an
-	// ordering key that it had are outstanding, no ordering key of the
-	// subscription is delivered to anyone. It is over once they are acked or
-	// given back, or their deadlines pass. (The ordering page: unacknowledged messages
-	// of one key can delay other keys, above all during server restarts or changes
-	// of traffic.)
-	HoldOthers
-)
-
-// faultNames are the kinds as text: a constant's name in snake_case.
-var faultNames = map[FaultKind]string{
-	Refuse:          "refuse",
-	AnswerLost:      "answer_lost",
-	Late:            "late",
-	Delay:           "delay",
-	EndStream:       "end_stream",
-	ResetConnection: "reset_connection",
-	Duplicate:       "duplicate",
-	HoldOthers:      "hold_others",
-}
-
 // Fault is queued with Inject and used up by the calls that it hits.
 type Fault struct {
 	Kind   FaultKind
@@ -79,11 +31,6 @@ func (f *Fault) err() error {
 		text = "The service was unable to fulfill your request. Please try again. [code=8a75]"
 	}
 	return status.Error(code, text)
-}
-
-// onStream reports whether the kind hits a response, or the end, of a stream.
-func (k FaultKind) onStream() bool {
-	return k == EndStream || k == ResetConnection || k == Duplicate || k == HoldOthers
 }
 
 // faultQueue holds the faults in the order of Inject. The first that matches a
@@ -130,6 +77,12 @@ func (s *Server) ClearFaults() {
 // done and half after. Stream messages are held back by half in each direction,
 // without slowing the rate.
 func (s *Server) SetRoundTrip(d time.Duration) { s.faults.rtt.Store(int64(d)) }
+
+func (s *Server) queuedFaults() []Fault {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	return slices.Clone(s.faults.faults)
+}
 
 func (q *faultQueue) roundTrip() time.Duration { return time.Duration(q.rtt.Load()) }
 

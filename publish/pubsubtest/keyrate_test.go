@@ -11,7 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-var half = strings.Repeat("x", 500_000) // half a second's bytes of a key
+var (
+	half = strings.Repeat("x", 500_000) // half a second's bytes of a key
+	// large keeps its key over the rate for longer than a busy machine takes for
+	// what a test does meanwhile: the server's clock goes on.
+	large = strings.Repeat("x", 9_900_000)
+)
 
 func (r *rig) ratedKeys() int {
 	r.mu.Lock()
@@ -28,12 +33,15 @@ func TestRuleKeyRate(t *testing.T) {
 	}
 	taken := 0
 	var err error
-	for ; err == nil && taken < 10; taken++ { // a second's worth at once, and the request that goes over it
-		err = publish("hot", half)
+	for _, data := range []string{half, half, large, half} { // a second's worth at once, and the request that goes over it
+		if err = publish("hot", data); err != nil {
+			break
+		}
+		taken++
 	}
 	r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, err)
-	if taken != 4 {
-		t.Errorf("request %d was the first to be refused, want the 4th", taken)
+	if taken != 3 {
+		t.Errorf("%d requests were taken, want 3", taken)
 	}
 	for _, key := range []string{"cold", ""} { // no other key is touched, and no message without one
 		for range 3 {
@@ -45,7 +53,7 @@ func TestRuleKeyRate(t *testing.T) {
 	for range 10 { // a refused request costs nothing
 		r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, publish("hot", half))
 	}
-	r.Advance(600 * time.Millisecond)
+	r.Advance(10 * time.Second)
 	if err := publish("hot", half); err != nil {
 		t.Errorf("after its bytes are paid for: %v", err)
 	}
@@ -53,7 +61,7 @@ func TestRuleKeyRate(t *testing.T) {
 	if c := r.Counters(); stored != 10 || c.Throttled != 11 || c.Answers["ResourceExhausted"] != 11 || c.Answers["OK"] != 10 {
 		t.Errorf("%d stored, counters %+v", stored, c)
 	}
-	if err := publish("large", strings.Repeat("x", 9_900_000)); err != nil {
+	if err := publish("large", large); err != nil {
 		t.Errorf("one large message: %v", err)
 	}
 	r.wantRefused(t, RuleKeyRate, codes.ResourceExhausted, text, publish("large", "x"))
@@ -71,13 +79,13 @@ func TestRuleKeyRate(t *testing.T) {
 // for the server's clock, and a caller that gives up leaves nothing behind.
 func TestKeyRateDelayed(t *testing.T) {
 	r := newRig(t, Config{Record: true})
-	r.send(t, "hot", half, half, half+half+half) // 3 s: the next is answered 2 s from now
+	r.send(t, "hot", large)
 	done := make(chan error, 1)
 	go func() {
 		_, err := r.pub.Publish(t.Context(), publishOf("hot", "late"))
 		done <- err
 	}()
-	waitFor(t, "the request to be stored", func() bool { return len(r.Stored(testTopic)) == 4 })
+	waitFor(t, "the request to be stored", func() bool { return len(r.Stored(testTopic)) == 2 })
 	r.send(t, "cold", "other")
 	r.send(t, "", half, half, half, half)
 	r.send(t, "", "unordered")
@@ -86,13 +94,13 @@ func TestKeyRateDelayed(t *testing.T) {
 		t.Fatalf("answered at once: %v", err)
 	default:
 	}
-	r.Advance(2 * time.Second)
+	r.Advance(9 * time.Second)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 
-	r.send(t, "given up", half, half, half, half, half, half)
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	r.send(t, "given up", large)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if _, err := r.pub.Publish(ctx, publishOf("given up", "stored")); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("beyond its deadline: %v", err)
@@ -118,6 +126,20 @@ func TestKeyRateOff(t *testing.T) {
 	}
 	if n := r.Counters().Throttled; n != 0 || r.ratedKeys() != 0 {
 		t.Errorf("%d throttled, %d keys known", n, r.ratedKeys())
+	}
+}
+
+// TestKeyRatesOver: one second's bytes may be ahead, and time pays for them.
+func TestKeyRatesOver(t *testing.T) {
+	var r keyRates
+	for i, want := range []time.Duration{0, -500 * time.Millisecond, 0, 500 * time.Millisecond} { // before the i-th half second's bytes
+		if got := time.Duration(r.over([]byte("k"), 0)); got != want {
+			t.Errorf("before charge %d the key is over by %s, want %s", i, got, want)
+		}
+		r.charge("k", len(half), 0)
+	}
+	if got := r.over([]byte("k"), int64(time.Second)); got != 0 {
+		t.Errorf("a second later it is over by %s", time.Duration(got))
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxPullMessages is the most messages that one Pull returns, whatever it asks for.
+// maxPullMessages is the most messages that one Pull returns, whatever it asks for:
+// the service "may return fewer" (PullRequest); the number is ours.
 const maxPullMessages = 1_000
 
 // unaryPull is a PullRequest.

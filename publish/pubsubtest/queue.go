@@ -24,26 +24,26 @@ type entry struct {
 	leasePrev, leaseNext *entry
 	logPrev, logNext     *entry
 	deadline             int64 // ns
-	readyAt              int64 // not delivered again before that, ns: its back-off
+	readyAt              int64 // not delivered again before that, ns: its back-off; without order: stands in the delay heap if it isn't 0
 	slot                 uint32
 	failures             uint16 // nacks and deadlines that passed, for the back-off
 	attempts             uint16 // of those, the ones that count for the dead-letter policy
 	secs                 uint16
 	state                entryState
 	delivered            bool // before
-	delayed              bool // stands in the delay heap, in no queue
 	holds                bool // its lease holds other keys back
 }
 
 // keyQueue is an ordering key with messages that are not gone: those from head
 // to before cursor were delivered, those from cursor on wait.
 type keyQueue struct {
-	key                string
-	head, tail, cursor *entry
-	owner              *consumer // affinity, while messages are outstanding
-	list               *keyList  // where it waits for a consumer, or nil
-	prev, next         *keyQueue
-	delayedTo          int64 // waits in the delay heap until then, ns; 0: it doesn't
+	key string
+	entryQueue
+	cursor     *entry
+	owner      *consumer // affinity, while messages are outstanding
+	list       *keyList  // where it waits for a consumer, or nil
+	prev, next *keyQueue
+	delayedTo  int64 // waits in the delay heap until then, ns; 0: it doesn't
 }
 
 // keyList is a queue of keys that have a message to deliver.
@@ -73,64 +73,43 @@ func (l *keyList) remove(k *keyQueue) {
 	k.list, k.prev, k.next = nil, nil, nil
 }
 
-// push appends a message that is in no queue.
-func (k *keyQueue) push(e *entry) {
-	e.prev, e.next = k.tail, nil
-	if k.tail != nil {
-		k.tail.next = e
-	} else {
-		k.head = e
-	}
-	k.tail = e
-}
-
 // remove takes a message out of the queue, wherever it stands.
 func (k *keyQueue) remove(e *entry) {
 	if k.cursor == e {
 		k.cursor = e.next
 	}
-	if e.prev != nil {
-		e.prev.next = e.next
-	} else {
-		k.head = e.next
-	}
-	if e.next != nil {
-		e.next.prev = e.prev
-	} else {
-		k.tail = e.prev
-	}
-	e.prev, e.next = nil, nil
+	k.entryQueue.remove(e)
 }
 
-// entryQueue is a queue of messages without order.
-type entryQueue struct{ first, last *entry }
+// entryQueue is a queue of messages: those of a key, or all without order.
+type entryQueue struct{ head, tail *entry }
 
 func (q *entryQueue) push(e *entry) {
-	e.prev, e.next = q.last, nil
-	if q.last != nil {
-		q.last.next = e
+	e.prev, e.next = q.tail, nil
+	if q.tail != nil {
+		q.tail.next = e
 	} else {
-		q.first = e
+		q.head = e
 	}
-	q.last = e
+	q.tail = e
 }
 
 func (q *entryQueue) remove(e *entry) {
 	if e.prev != nil {
 		e.prev.next = e.next
 	} else {
-		q.first = e.next
+		q.head = e.next
 	}
 	if e.next != nil {
 		e.next.prev = e.prev
 	} else {
-		q.last = e.prev
+		q.tail = e.prev
 	}
 	e.prev, e.next = nil, nil
 }
 
 func (q *entryQueue) pop() *entry {
-	e := q.first
+	e := q.head
 	q.remove(e)
 	return e
 }

@@ -32,7 +32,7 @@ func (b *backlog) expire(now int64) {
 			}
 			continue
 		}
-		d.e.delayed = false
+		d.e.readyAt = 0
 		if d.e.state == waiting {
 			b.loose.push(d.e)
 			b.wakeAll()
@@ -78,7 +78,7 @@ func (b *backlog) giveBack(e *entry, now int64) {
 		e.state = waiting
 		b.waiting++
 		if at > now {
-			e.delayed = true
+			e.readyAt = at
 			b.delayed.add(delay{at: at, e: e})
 			return
 		}

@@ -58,7 +58,7 @@ func (b *backlog) detach(e *entry) {
 	switch {
 	case e.key != nil:
 		e.key.remove(e)
-	case e.state == waiting && !e.delayed:
+	case e.state == waiting && e.readyAt == 0:
 		b.loose.remove(e)
 	}
 }

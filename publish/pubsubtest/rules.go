@@ -70,7 +70,7 @@ var Rules = []Rule{
 	{RuleExists, pageReference + "#google.pubsub.v1.Subscriber", "Creating a topic or subscription that exists: ALREADY_EXISTS.", "TestRuleExists"},
 	{RuleTopicMissing, pageReference + "#google.pubsub.v1.Publisher", "Publish, GetTopic, UpdateTopic, DeleteTopic, CreateSubscription on a topic that does not exist: NOT_FOUND.", "TestRuleTopicMissing"},
 	{RuleSubscriptionMissing, pageReference + "#google.pubsub.v1.Subscriber", "Pull, StreamingPull, Acknowledge, ModifyAckDeadline, Seek, Get, Update, Delete on a subscription that does not exist, or is deleted meanwhile: NOT_FOUND.", "TestRuleSubscriptionMissing"},
-	{RuleArgumentMissing, pageReference, "A field that the reference calls required is empty (topic, messages, subscription, ack_ids): INVALID_ARGUMENT.", "TestRuleArgumentMissing"},
+	{RuleArgumentMissing, pageReference, "A field that the reference calls required is empty (topic, messages, subscription, ack_ids): INVALID_ARGUMENT; a seek without a target too, of which no page speaks.", "TestRuleArgumentMissing"},
 	{RuleUpdateMask, pageReference + "#google.pubsub.v1.UpdateSubscriptionRequest", "An update names its fields; name, topic, ordering and filter can't be changed after creation: INVALID_ARGUMENT.", "TestRuleUpdateMask"},
 	{RuleRetention, pageReference + "#google.pubsub.v1.Subscription", "message_retention_duration of a topic or subscription is 10 minutes to 31 days: else INVALID_ARGUMENT.", "TestRuleRetention"},
 	{RuleAckDeadline, pageReference + "#google.pubsub.v1.Subscription", "ack_deadline_seconds is 10 to 600, 0 means 10: else INVALID_ARGUMENT.", "TestRuleAckDeadline"},

@@ -73,11 +73,10 @@ func (b *backlog) clearQueues() {
 		if e.state == leased {
 			b.unlease(e)
 		}
-		e.key, e.prev, e.next, e.delayed, e.readyAt = nil, nil, nil, false, 0
+		e.key, e.prev, e.next, e.readyAt = nil, nil, nil, 0
 	}
 	b.keys, b.mostKeys = map[string]*keyQueue{}, 0
 	b.fresh, b.loose, b.delayed, b.waiting = keyList{}, entryQueue{}, nil, 0
-	b.puller.ready = keyList{}
 	for _, c := range b.consumers {
 		c.ready = keyList{}
 	}

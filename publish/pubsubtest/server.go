@@ -36,7 +36,8 @@ const (
 )
 
 // Server is a Pub/Sub service on a loopback port. Its methods may be called from
-// any goroutine.
+// any goroutine. Of its locks faults.mu is taken before mu, and mu before
+// refusals.mu.
 type Server struct {
 	cfg      Config
 	listener *trackedListener

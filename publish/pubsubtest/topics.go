@@ -105,9 +105,7 @@ func (p *publisherService) UpdateTopic(_ context.Context, req *pubsubpb.UpdateTo
 		return nil, err
 	}
 	t.proto = updated.(*pubsubpb.Topic)
-	if t.retention() == 0 {
-		t.kept = nil
-	}
+	t.dropOld(s.now()) // all, if it has none any more
 	for _, sub := range t.subs {
 		sub.configure(s)
 		s.arm(sub.backlog.next())

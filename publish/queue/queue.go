@@ -167,12 +167,15 @@ func (q *Queue[M]) wakeResting(now Instant) {
 	}
 }
 
+// lanesKept is up to how many keys their map is kept when it has become empty.
+const lanesKept = 1_000
+
 // drop forgets a drained key. A map keeps the room that it once needed, so an
 // empty one is left to the garbage collector.
 func (q *Queue[M]) drop(l *lane[M]) {
 	q.most = max(q.most, len(q.lanes))
 	delete(q.lanes, l.key)
-	if len(q.lanes) == 0 && q.most > 1000 {
+	if len(q.lanes) == 0 && q.most > lanesKept {
 		q.lanes, q.most = make(map[string]*lane[M]), 0
 	}
 }
@@ -194,8 +197,10 @@ func (q *Queue[M]) Sendable(now Instant) bool {
 }
 
 // Clear drops everything that is queued or in flight; no Request that was handed
-// out before may be given back any more.
-func (q *Queue[M]) Clear() { *q = Queue[M]{limits: q.limits, lanes: make(map[string]*lane[M])} }
+// out before may be given back any more. It is as open or shut as before.
+func (q *Queue[M]) Clear() {
+	*q = Queue[M]{limits: q.limits, lanes: make(map[string]*lane[M]), shut: q.shut, shuts: q.shuts}
+}
 
 // Keys returns how many keys have something queued, in flight or rest.
 func (q *Queue[M]) Keys() int { return len(q.lanes) }

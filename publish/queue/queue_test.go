@@ -340,7 +340,12 @@ func TestQueueClear(t *testing.T) {
 	q.Next(0)
 	r, _ := q.Next(0)
 	q.Failed(r, 1)
+	q.Open(false)
 	q.Clear()
+	if q.IsOpen() {
+		t.Error("it was shut and is open")
+	}
+	q.Open(true)
 	if q.Keys() != 0 || q.Messages() != 0 || q.Bytes() != 0 || q.InFlight() != 0 || q.Retrying() != 0 || q.Sendable(9) {
 		t.Errorf("something is left: %+v", q)
 	}

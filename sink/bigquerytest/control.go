@@ -35,7 +35,7 @@ func (s *Server) startControl() (err error) {
 func (s *Server) endpoints() []control.Endpoint {
 	standard := control.Standard(control.StandIn[Fault]{
 		Counters: func() any { return s.Counters() }, CountersText: "go doc cdc/sink/bigquerytest.Counters explains them.",
-		FaultExample: `{"kind":"unavailable","table":"dataset.table","count":3}`,
+		FaultExample: `{"kind":"unavailable","table":"p.shop.orders","count":3}`,
 		FaultText:    "Kinds: " + knownFaults() + "; go doc cdc/sink/bigquerytest.Fault explains the fields.",
 		CheckFault:   checkFault, Inject: s.Inject, Queued: s.queuedFaults, ClearFaults: s.ClearFaults,
 		Now: s.Now, Advance: s.Advance,
@@ -53,11 +53,11 @@ func (s *Server) endpoints() []control.Endpoint {
 			return map[string]any{"tables": list}, nil
 		}),
 		control.Taking(http.MethodPost, "/apply", "Run a table's background apply now.",
-			`{"table":"project.dataset.table"}`, func(r struct{ Table string }) (any, error) {
+			`{"table":"p.shop.orders"}`, func(r struct{ Table string }) (any, error) {
 				return s.onTable(r.Table, func(t *table) { s.Apply(t.project, t.dataset, t.name) })
 			}),
 		control.Taking(http.MethodPost, "/pause-apply", "Hold a table's background applies back, or let them go on.",
-			`{"table":"project.dataset.table","paused":true}`, func(r struct {
+			`{"table":"p.shop.orders","paused":true}`, func(r struct {
 				Table  string
 				Paused bool
 			},
@@ -75,7 +75,7 @@ func (s *Server) onTable(name string, do func(*table)) (any, error) {
 			return control.Encode(t.state(s.clock.now())), nil
 		}
 	}
-	return nil, fmt.Errorf("there is no table %q (project.dataset.table); GET /tables lists them", name)
+	return nil, fmt.Errorf("there is no table %q, written project.dataset.table; GET /tables lists them", name)
 }
 
 // SetRoundTrip is Config.RoundTrip from now on; a negative d counts as 0.
@@ -100,8 +100,28 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("after: %d is negative", f.After)
 	case f.Status != 0 && (f.Status < http.StatusBadRequest || f.Status > 599):
 		return fmt.Errorf("status: %d is not an error's (400–599)", f.Status)
+	case strings.Count(f.Table, ".") > 2 || strings.ContainsAny(f.Table, ":/"):
+		return fmt.Errorf("table: %q is not written table, dataset.table or project.dataset.table", f.Table)
+	case f.Kind == FaultRefuseRow && f.Key == "":
+		return errors.New("key is missing: the values of the row's key columns, joined by commas")
+	case f.Kind == FaultSlow && f.Delay <= 0:
+		return errors.New("delay is missing: how long, such as \"250ms\"")
+	case f.Method == "":
+	case !f.isREST():
+		return fmt.Errorf("method: only %s and %s have one", FaultREST, FaultRESTLost)
+	case !slices.ContainsFunc(restMethods(), func(m string) bool { return strings.EqualFold(m, f.Method) }):
+		return fmt.Errorf("unknown method %q; allowed: %s", f.Method, strings.Join(restMethods(), ", "))
 	}
 	return nil
+}
+
+// restMethods are the names of all REST calls.
+func restMethods() []string {
+	var names []string
+	for _, c := range restCalls {
+		names = append(names, c.method)
+	}
+	return names
 }
 
 func (s *Server) queuedFaults() []Fault {

@@ -32,9 +32,9 @@ func ask(t *testing.T, s *Server, method, path, body string, want int) string {
 func TestControlFaults(t *testing.T) {
 	s, stream := keyed(t, Config{ControlAddr: "127.0.0.1:0"})
 	stream.stored(up(usersDescriptor))
-	ask(t, s, "POST", "/faults", `{"kind":"refuse_row","table":"d.users","key":"2","count":-1}`, 200)
+	ask(t, s, "POST", "/faults", `{"kind":"refuse_row","table":"p.d.users","key":"2","count":-1}`, 200)
 	ask(t, s, "POST", "/faults", `{"kind":"rest","method":"tables.get","status":403,"reason":"accessDenied","after":1}`, 200)
-	const want = `{"faults":[{"count":-1,"key":"2","kind":"refuse_row","reason":"backendError","status":503,"table":"d.users"},` +
+	const want = `{"faults":[{"count":-1,"key":"2","kind":"refuse_row","table":"p.d.users"},` +
 		`{"after":1,"count":1,"kind":"rest","method":"tables.get","reason":"accessDenied","status":403}]}`
 	if got := ask(t, s, "GET", "/faults", "", 200); got != want {
 		t.Errorf("queued are %s,\nwant %s", got, want)
@@ -58,7 +58,12 @@ func TestControlRefusals(t *testing.T) {
 		{"/faults", `{"kind":"slow","skip":1}`, "allowed: kind, table, count, after"},
 		{"/faults", `{"kind":"slow","after":-1}`, "after: -1 is negative"},
 		{"/faults", `{"kind":"rest","status":42}`, "status: 42 is not an error's (400–599)"},
-		{"/apply", `{"table":"p.d.none"}`, `there is no table \"p.d.none\" (project.dataset.table); GET /tables lists them`},
+		{"/faults", `{"kind":"aborted","table":"p:d.users"}`, "is not written table, dataset.table or project.dataset.table"},
+		{"/faults", `{"kind":"refuse_row","table":"d.users"}`, "key is missing"},
+		{"/faults", `{"kind":"slow"}`, "delay is missing"},
+		{"/faults", `{"kind":"slow","delay":"1s","method":"tables.get"}`, "method: only rest and rest_lost have one"},
+		{"/faults", `{"kind":"rest","method":"tables.gett"}`, `unknown method \"tables.gett\"; allowed: datasets.insert, datasets.list`},
+		{"/apply", `{"table":"p.d.none"}`, `there is no table \"p.d.none\", written project.dataset.table; GET /tables lists them`},
 		{"/pause-apply", `{"table":"users","paused":true}`, "there is no table"},
 		{"/pause-apply", `{"table":"p.d.users","paused":"yes"}`, "paused: want true or false, got string"},
 	} {

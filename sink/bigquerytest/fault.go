@@ -1,6 +1,7 @@
 package bigquerytest
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"sync"
@@ -54,7 +55,8 @@ var faultKinds = []FaultKind{
 // first that fits a request is used up by one.
 type Fault struct {
 	Kind FaultKind
-	// Table ("dataset.table" or "table") limits the fault to one table.
+	// Table ("table", "dataset.table" or "project.dataset.table") limits the
+	// fault to one table.
 	Table string
 	// Count is how often it happens: 0 means once, negative for ever.
 	Count int
@@ -83,8 +85,8 @@ func (s *Server) Inject(f Fault) {
 	if f.Count == 0 {
 		f.Count = 1
 	}
-	if f.Status == 0 {
-		f.Status, f.Reason = http.StatusServiceUnavailable, "backendError"
+	if f.Kind == FaultREST {
+		f.Status, f.Reason = cmp.Or(f.Status, http.StatusServiceUnavailable), cmp.Or(f.Reason, "backendError")
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -124,13 +126,13 @@ func (q *faults) take(fits func(*Fault) bool) *Fault {
 func (f *Fault) isREST() bool { return f.Kind == FaultREST || f.Kind == FaultRESTLost }
 
 // onTable says whether the fault is about this table.
-func (f *Fault) onTable(dataset, table string) bool {
-	return f.Table == "" || f.Table == table || f.Table == dataset+"."+table
+func (f *Fault) onTable(project, dataset, table string) bool {
+	return f.Table == "" || f.Table == table || f.Table == dataset+"."+table || f.Table == project+"."+dataset+"."+table
 }
 
 // onCall says whether the fault is about this REST call.
-func (f *Fault) onCall(method, dataset, table string) bool {
-	return f.isREST() && (f.Method == "" || strings.EqualFold(f.Method, method)) && f.onTable(dataset, table)
+func (f *Fault) onCall(c *call) bool {
+	return f.isREST() && (f.Method == "" || strings.EqualFold(f.Method, c.method)) && f.onTable(c.project, c.dataset, c.table)
 }
 
 // refusal is the answer of a fault that stores nothing.

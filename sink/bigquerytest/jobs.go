@@ -220,7 +220,7 @@ func (c *call) query() (any, *restError) {
 	return &bq.QueryResponse{
 		Kind: "bigquery#queryResponse", JobComplete: true, JobReference: j.meta.JobReference,
 		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next,
-		Location: r.location, TotalBytesProcessed: j.result.bytes,
+		Location: r.location, TotalBytesProcessed: j.result.bytes, ForceSendFields: []string{"TotalRows", "TotalBytesProcessed"},
 	}, nil
 }
 
@@ -255,6 +255,7 @@ func (c *call) queryResults() (any, *restError) {
 	return &bq.GetQueryResultsResponse{
 		Kind: "bigquery#getQueryResultsResponse", JobComplete: true, JobReference: j.meta.JobReference,
 		Schema: p.schema, Rows: p.rows, TotalRows: p.total, PageToken: p.next, TotalBytesProcessed: j.result.bytes,
+		ForceSendFields: []string{"TotalRows", "TotalBytesProcessed"},
 	}, nil
 }
 

@@ -24,35 +24,41 @@ type call struct {
 // restHandler answers a call with a JSON value, or nil for an empty answer.
 type restHandler func(*call) (any, *restError)
 
-// routes registers the calls that the Go client makes, with and without the
-// path prefix of the real service: the client puts none before a custom
-// endpoint.
+// restCalls are the calls that the Go client makes.
 //
 // https://docs.cloud.google.com/bigquery/docs/reference/rest
+var restCalls = []struct {
+	verb, path, method string
+	do                 restHandler
+}{
+	{"POST", "datasets", "datasets.insert", (*call).insertDataset},
+	{"GET", "datasets", "datasets.list", (*call).listDatasets},
+	{"GET", "datasets/{dataset}", "datasets.get", (*call).getDataset},
+	{"PATCH", "datasets/{dataset}", "datasets.patch", (*call).patchDataset},
+	{"DELETE", "datasets/{dataset}", "datasets.delete", (*call).deleteDataset},
+	{"POST", "datasets/{dataset}/tables", "tables.insert", (*call).insertTable},
+	{"GET", "datasets/{dataset}/tables", "tables.list", (*call).listTables},
+	{"GET", "datasets/{dataset}/tables/{table}", "tables.get", (*call).getTable},
+	{"PATCH", "datasets/{dataset}/tables/{table}", "tables.patch", (*call).patchTable},
+	{"DELETE", "datasets/{dataset}/tables/{table}", "tables.delete", (*call).deleteTable},
+	{"POST", "datasets/{dataset}/tables/{table}", "tables.testIamPermissions", (*call).tableAction},
+	{"GET", "datasets/{dataset}/tables/{table}/data", "tabledata.list", (*call).listData},
+	{"POST", "queries", "jobs.query", (*call).query},
+	{"GET", "queries/{job}", "jobs.getQueryResults", (*call).queryResults},
+	{"POST", "jobs", "jobs.insert", (*call).insertJob},
+	{"GET", "jobs/{job}", "jobs.get", (*call).getJob},
+}
+
+// routes registers the calls, with and without the path prefix of the real
+// service: the client puts none before a custom endpoint.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	for _, prefix := range []string{"", "/bigquery/v2"} {
-		on := func(verb, path, method string, h restHandler) {
-			mux.HandleFunc(verb+" "+prefix+"/projects/{project}/"+path, func(w http.ResponseWriter, r *http.Request) {
-				s.handle(w, r, method, h)
+		for _, c := range restCalls {
+			mux.HandleFunc(c.verb+" "+prefix+"/projects/{project}/"+c.path, func(w http.ResponseWriter, r *http.Request) {
+				s.handle(w, r, c.method, c.do)
 			})
 		}
-		on("POST", "datasets", "datasets.insert", (*call).insertDataset)
-		on("GET", "datasets", "datasets.list", (*call).listDatasets)
-		on("GET", "datasets/{dataset}", "datasets.get", (*call).getDataset)
-		on("PATCH", "datasets/{dataset}", "datasets.patch", (*call).patchDataset)
-		on("DELETE", "datasets/{dataset}", "datasets.delete", (*call).deleteDataset)
-		on("POST", "datasets/{dataset}/tables", "tables.insert", (*call).insertTable)
-		on("GET", "datasets/{dataset}/tables", "tables.list", (*call).listTables)
-		on("GET", "datasets/{dataset}/tables/{table}", "tables.get", (*call).getTable)
-		on("PATCH", "datasets/{dataset}/tables/{table}", "tables.patch", (*call).patchTable)
-		on("DELETE", "datasets/{dataset}/tables/{table}", "tables.delete", (*call).deleteTable)
-		on("POST", "datasets/{dataset}/tables/{table}", "tables.testIamPermissions", (*call).tableAction)
-		on("GET", "datasets/{dataset}/tables/{table}/data", "tabledata.list", (*call).listData)
-		on("POST", "queries", "jobs.query", (*call).query)
-		on("GET", "queries/{job}", "jobs.getQueryResults", (*call).queryResults)
-		on("POST", "jobs", "jobs.insert", (*call).insertJob)
-		on("GET", "jobs/{job}", "jobs.get", (*call).getJob)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.handle(w, r, "unknown", func(*call) (any, *restError) {
@@ -112,7 +118,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, method string, h
 
 // restFault takes the fault that waits for the call.
 func (s *Server) restFault(c *call) *Fault {
-	f := s.faults.take(func(f *Fault) bool { return f.onCall(c.method, c.dataset, c.table) })
+	f := s.faults.take(func(f *Fault) bool { return f.onCall(c) })
 	if f != nil {
 		s.count.add(func(n *Counters) { n.FaultsUsed++ })
 	}

@@ -105,7 +105,7 @@ func (c *call) listData() (any, *restError) {
 		cut, next = cut[:maxPageRows], strconv.Itoa(first+maxPageRows)
 	}
 	int64Times := c.request.URL.Query().Get("formatOptions.useInt64Timestamp") == "true"
-	out := &bq.TableDataList{Kind: "bigquery#tableDataList", TotalRows: total, PageToken: next}
+	out := &bq.TableDataList{Kind: "bigquery#tableDataList", TotalRows: total, PageToken: next, ForceSendFields: []string{"TotalRows"}}
 	for _, r := range cut {
 		values, row := r.plan.decode(r.row), make([]any, len(columns))
 		for i, col := range columns {

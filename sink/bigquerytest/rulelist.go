@@ -71,7 +71,7 @@ var Rules = []Rule{
 	{ruleRequestSize, quotas + "#write-api-limits", "A request of 20 MB or more is INVALID_ARGUMENT.", "TestRuleRequestSize"},
 	{ruleDescriptor, docs + "write-api#proto_buffer_handling", "The writer schema is a self-contained proto2 message with one field a column; it may refer to google.protobuf's wrappers and Timestamp only.", "TestRuleDescriptor"},
 	{"column-name-annotation", docs + "schemas#flexible-column-names", "A field's column_name annotation wins over its name.", "TestRuleColumnNameAnnotation"},
-	{ruleExtraFields, rpc + "#google.cloud.bigquery.storage.v1.StorageError", "A field that the table lacks is INVALID_ARGUMENT with the StorageError SCHEMA_MISMATCH_EXTRA_FIELDS.", "TestRuleExtraFields"},
+	{ruleExtraFields, rpc + "#google.cloud.bigquery.storage.v1.StorageError", "A field that the table lacks is INVALID_ARGUMENT with the StorageError SCHEMA_MISMATCH_EXTRA_FIELDS. (So is _CHANGE_SEQUENCE_NUMBER without _CHANGE_TYPE; no page says.)", "TestRuleExtraFields"},
 	{ruleFieldType, docs + "supported-data-types", "A field has one of the protobuf types of its column's type, an enum or one of the listed messages of google.protobuf, and is repeated if the column is. (The messages are also known by the name that the Go client's NormalizeDescriptor gives their copies.)", "TestRuleFieldType"},
 	{"schema-delay", docs + "write-api-best-practices", "A changed schema is seen after a while, by new connections. (Config.SchemaDelay)", "TestRuleSchemaDelay"},
 	{"updated-schema", rpc + "#appendrowsresponse", "The answer to a request says once that the schema has changed.", "TestRuleUpdatedSchema"},

@@ -104,9 +104,10 @@ func TestRuleRequestSize(t *testing.T) {
 	s, stream := keyed(t, Config{})
 	stream.stored(up(usersDescriptor))
 	row := func(n int) []byte { return wire(1, strings.Repeat("x", n), "UPSERT", "1") }
+	const limit = 20 << 20
 	rest := proto.Size(up(nil, row(1<<20))) - 1<<20
-	stream.stored(up(nil, row(maxRequestBytes-rest-10)))
-	wantAppend(t, stream.ask(up(nil, row(maxRequestBytes))), codes.InvalidArgument, "AppendRows request too large", 0)
+	stream.stored(up(nil, row(limit-rest-10)))
+	wantAppend(t, stream.ask(up(nil, row(limit))), codes.InvalidArgument, "AppendRows request too large", 0)
 	if n := s.Counters().Rows; n != 1 {
 		t.Fatalf("%d rows", n)
 	}
@@ -141,6 +142,12 @@ func TestRuleColumnNameAnnotation(t *testing.T) {
 }
 
 func TestRuleExtraFields(t *testing.T) {
+	s, stream := keyed(t, Config{})
+	lone := descriptor(field{name: "id", typ: protoInt64}, field{name: "_CHANGE_SEQUENCE_NUMBER", typ: protoString})
+	wantAppend(t, stream.ask(up(lone)), codes.InvalidArgument, "extra fields: '_change_sequence_number'", storagepb.StorageError_SCHEMA_MISMATCH_EXTRA_FIELDS)
+	if s.Counters().Rows != 0 {
+		t.Fatal(s.Counters())
+	}
 	d := descriptor(field{name: "id", typ: protoInt64}, field{name: "email", typ: protoString}, field{name: "_CHANGE_TYPE", typ: protoString})
 	for _, ends := range []bool{false, true} {
 		s, stream := keyed(t, Config{StreamErrors: ends})
@@ -159,6 +166,11 @@ func TestRuleFieldType(t *testing.T) {
 	s := startServer(t, Config{})
 	svc := rawREST(t, s)
 	rawDataset(t, svc)
+	insertTable(t, svc, definition("users", []string{"id"}, "id INT64"))
+	for _, pseudo := range []field{{name: "_CHANGE_TYPE", typ: protoInt64}, {name: "_CHANGE_TYPE", typ: protoString, repeated: true}, {name: "_change_sequence_number", typ: protoBytes}} {
+		r := openStream(t, s).ask(up(descriptor(field{name: "id", typ: protoInt64}, pseudo)))
+		wantAppend(t, r, codes.InvalidArgument, "The proto field mismatched with BigQuery field at "+pseudo.name, 0)
+	}
 	for k, takes := range accepted {
 		name := "t" + string(k)
 		insertTable(t, svc, definition(name, nil, "c "+string(k)))
@@ -265,8 +277,8 @@ func TestRuleIdleClose(t *testing.T) {
 	s.Advance(2 * minute)
 	stream.stored(up(nil))
 	s.Advance(DefaultIdleClose)
-	_, err := stream.Recv()
-	if status.Code(err) != codes.Aborted || s.Counters().IdleClosed != 1 {
+	waitFor(t, func() bool { return s.Counters().IdleClosed == 1 })
+	if _, err := stream.Recv(); status.Code(err) != codes.Aborted {
 		t.Fatal(err)
 	}
 }

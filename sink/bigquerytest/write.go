@@ -70,7 +70,7 @@ func (w *writeServer) GetWriteStream(_ context.Context, req *storagepb.GetWriteS
 	now := s.clock.now()
 	project, dataset, name, e := streamTable(req.GetName())
 	if e == nil {
-		e = s.permission(dataset, name)
+		e = s.permission(project, dataset, name)
 	}
 	var t *table
 	if e == nil {
@@ -95,8 +95,8 @@ func (w *writeServer) GetWriteStream(_ context.Context, req *storagepb.GetWriteS
 }
 
 // permission meets a FaultPermission for a unary call.
-func (s *Server) permission(dataset, table string) *appendError {
-	f := s.faults.take(func(f *Fault) bool { return f.Kind == FaultPermission && f.onTable(dataset, table) })
+func (s *Server) permission(project, dataset, table string) *appendError {
+	f := s.faults.take(func(f *Fault) bool { return f.Kind == FaultPermission && f.onTable(project, dataset, table) })
 	if f == nil {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (c *connection) prepare(req *storagepb.AppendRowsRequest) (*Fault, *appendE
 	}
 	t := c.writer.table
 	fault := c.server.faults.take(func(f *Fault) bool {
-		return !f.isREST() && f.onTable(t.dataset, t.name) && c.hasKey(f, req)
+		return !f.isREST() && f.onTable(t.project, t.dataset, t.name) && c.hasKey(f, req)
 	})
 	if fault == nil {
 		return nil, nil

@@ -25,6 +25,12 @@ var defaultPorts = map[string]int{
 	"bigquery-storage": 9060,
 }
 
+// owner is which of Names has the port.
+func owner(port string) string {
+	name, _, _ := strings.Cut(port, "-")
+	return name
+}
+
 // PortNames lists the ports with their defaults, as --help shows them.
 func PortNames() string {
 	var out []string
@@ -67,9 +73,31 @@ func (o Options) Check() error {
 		if port < 0 || port > 65_535 {
 			return fmt.Errorf("--ports %s=%d: a port is 1–65535, or 0 for any free one", name, port)
 		}
+		if !slices.Contains(o.Serve, owner(name)) {
+			return fmt.Errorf("--ports %s=%d: --only doesn't serve %s", name, port, owner(name))
+		}
+	}
+	if err := o.checkDistinct(); err != nil {
+		return err
 	}
 	if o.Every < minEvery {
 		return fmt.Errorf("--every %s: want at least %s", o.Every, minEvery)
+	}
+	return nil
+}
+
+// checkDistinct refuses one port for two.
+func (o Options) checkDistinct() error {
+	taken := map[int]string{}
+	for _, name := range slices.Sorted(maps.Keys(defaultPorts)) {
+		port := o.port(name)
+		if port == 0 || !slices.Contains(o.Serve, owner(name)) {
+			continue
+		}
+		if other, ok := taken[port]; ok {
+			return fmt.Errorf("--ports: port %d is for %s and for %s", port, other, name)
+		}
+		taken[port] = name
 	}
 	return nil
 }

@@ -113,11 +113,13 @@ func TestCheck(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*Options){
-		"want some of pubsub,bigquery,postgres": func(o *Options) { o.Serve = nil },
-		`--only "bigtable": want some of`:       func(o *Options) { o.Serve = []string{"pubsub", "bigtable"} },
-		"there are bigquery=9050, ":             func(o *Options) { o.Ports = map[string]int{"kafka": 1} },
-		"a port is 1–65535, or 0":               func(o *Options) { o.Ports = map[string]int{"pubsub": 65_536} },
-		"--every 1ms: want at least 100ms":      func(o *Options) { o.Every = time.Millisecond },
+		"want some of pubsub,bigquery,postgres":              func(o *Options) { o.Serve = nil },
+		`--only "bigtable": want some of`:                    func(o *Options) { o.Serve = []string{"pubsub", "bigtable"} },
+		"there are bigquery=9050, ":                          func(o *Options) { o.Ports = map[string]int{"kafka": 1} },
+		"a port is 1–65535, or 0":                            func(o *Options) { o.Ports = map[string]int{"pubsub": 65_536} },
+		"--ports pubsub=1: --only doesn't serve pubsub":      func(o *Options) { o.Ports = map[string]int{"pubsub": 1} },
+		"port 9050 is for bigquery and for bigquery-storage": func(o *Options) { o.Ports = map[string]int{"bigquery-storage": 9050} },
+		"--every 1ms: want at least 100ms":                   func(o *Options) { o.Every = time.Millisecond },
 	} {
 		o := good
 		change(&o)

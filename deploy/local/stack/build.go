@@ -33,7 +33,7 @@ func Build(ctx context.Context, dir string) error {
 	}
 	out, err := exec.CommandContext(ctx, "go", "list", "-m").CombinedOutput()
 	if module := strings.TrimSpace(string(out)); ctx.Err() == nil && (err != nil || module != "cdc") {
-		return &buildError{"call it in a folder of the clone" + otherBin, fmt.Errorf("the current folder isn't in the module cdc but in %q", module)}
+		return &buildError{"call it in a folder of the clone" + otherBin, errors.New("the current folder isn't in the module cdc")}
 	}
 	args := []string{"build", "-o", dir}
 	for _, name := range Services {

@@ -39,9 +39,10 @@
 //
 // # What happens on failure
 //
-// A difference that appears, vanishes or changes fails its case; on a server whose
-// clock can't be moved only if it shows twice in a row within three tries, since
-// leases run out early on a busy machine. A missing jar or Java fails -emulator with
-// what to do. The emulator's process ends with the test, also if that is killed: a
+// A difference that appears, vanishes or changes fails its case; on other servers
+// than pubsubtest only if it shows twice in a row within three tries, since on a
+// busy machine leases run out early and messages come late. A missing jar or Java
+// fails -emulator with what to do. A service that can't be reached or refuses to list
+// topics fails before any case. The emulator's process ends with the test, also if that is killed: a
 // shell holds it and kills it when its input ends.
 package conformance

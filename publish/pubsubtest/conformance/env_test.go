@@ -237,7 +237,7 @@ func list(pairs ...string) string {
 	return strings.Join(out, " ")
 }
 
-// within runs a unary call that may wait for messages: it gives up after patience.
+// pull runs a unary Pull, which may wait for messages: it gives up after patience.
 func (e *env) pull(sub string, most int32) ([]*pubsubpb.ReceivedMessage, error) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.patience)
 	defer cancel()

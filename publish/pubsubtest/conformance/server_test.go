@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	"cloud.google.com/go/pubsub/v2/pstest"
 	"google.golang.org/api/option"
 	gtransport "google.golang.org/api/transport/grpc"
@@ -104,10 +105,26 @@ func serviceTarget() target {
 		if err != nil {
 			t.Fatalf("connect to Pub/Sub: %v; set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login", err)
 		}
-		_ = conn.Close() // each case has its own
+		defer conn.Close() // each case has its own
+		if err := answers(t.Context(), conn, srv.project); err != nil {
+			t.Fatalf("no case was run: %v", err)
+		}
 		fmt.Printf("conformance: project %s, names begin with %s\n", srv.project, srv.prefix)
 		return func() (*server, func()) { return &srv, func() {} }
 	}}
+}
+
+// answers asks the service for one thing that changes nothing, so that a wrong
+// project, missing permissions or a missing network are said once and not by every
+// case.
+func answers(ctx context.Context, conn grpc.ClientConnInterface, project string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	_, err := pubsubpb.NewPublisherClient(conn).ListTopics(ctx, &pubsubpb.ListTopicsRequest{Project: "projects/" + project, PageSize: 1})
+	if err != nil {
+		return fmt.Errorf("list the topics of project %s: %w", project, err)
+	}
+	return nil
 }
 
 // inChild runs a case in a process of its own and says if that ended by a panic.

@@ -27,7 +27,7 @@
 //
 // # Against BigQuery
 //
-// go test ./sink/bigquerytest/conformance -project=NAME [-location=EU] -parallel=20 -timeout=3h
+// go test ./sink/bigquerytest/conformance -run=TestConformance -project=NAME [-location=EU] -parallel=20 -timeout=3h
 //
 // The credentials are the application's default ones. Each case makes a dataset
 // cdc_conformance_RUN_CASE and deletes it with its tables afterwards; only what
@@ -39,5 +39,6 @@
 // # On failure
 //
 // A case fails with the page and the section that it is about. On a dataset
-// that can't be deleted the test fails and names it.
+// that can't be deleted the test fails and names it. A BigQuery that can't be
+// reached or refuses to list datasets fails the test before any case.
 package conformance

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	bqstorage "cloud.google.com/go/bigquery/storage/apiv1"
 	"cloud.google.com/go/bigquery/storage/managedwriter"
 	bq "google.golang.org/api/bigquery/v2"
+	"google.golang.org/api/iterator"
 	"google.golang.org/api/option"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -50,6 +52,24 @@ func standIn(t *testing.T) *target {
 			option.WithGRPCDialOption(grpc.WithTransportCredentials(insecure.NewCredentials())),
 		},
 	}
+}
+
+// answers asks BigQuery for one thing that changes nothing, so that missing
+// credentials or permissions, a wrong project or a missing network are said once
+// and not by every case.
+func answers(t *testing.T, project string, options ...option.ClientOption) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	client, err := bigquery.NewClient(ctx, project, options...)
+	if err != nil {
+		return fmt.Errorf("connect to BigQuery: %w", err)
+	}
+	defer client.Close()
+	if _, err := client.Datasets(ctx).Next(); err != nil && !errors.Is(err, iterator.Done) {
+		return fmt.Errorf("list the datasets of project %s: %w", project, err)
+	}
+	return nil
 }
 
 func (g *target) now() time.Time {
