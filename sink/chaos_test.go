@@ -27,7 +27,7 @@ func TestChaos(t *testing.T) {
 func chaos(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	coin := func() bool { return r.IntN(2) == 0 }
-	ps := pubsubtest.Config{BatchMessages: 1 + r.IntN(200)}
+	ps := pubsubtest.Config{BatchMessages: 1 + r.IntN(200), AckIDBytes: 32 + r.IntN(993)}
 	if coin() {
 		ps.OutOfOrderAcks = pubsubtest.AckDropped
 	}
@@ -126,6 +126,7 @@ func (w *world) injectAny(r *rand.Rand) {
 			{Kind: pubsubtest.Refuse, Method: "StreamingPull", Code: codes.ResourceExhausted},
 			{Kind: pubsubtest.Duplicate},
 			{Kind: pubsubtest.EndStream},
+			{Kind: pubsubtest.HoldOthers},
 			{Kind: pubsubtest.ResetConnection},
 			{Kind: pubsubtest.Delay, Method: "StreamingPull", Delay: 20 * time.Millisecond},
 		}

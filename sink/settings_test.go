@@ -45,6 +45,7 @@ func openSettings() []openSetting {
 		{"long ack ids", func(c ps, _ bq) { c.AckIDBytes = 1024 }, nil},
 		// No key of ours is NULL: Postgres' keys aren't, and a null key is refused before it is sent.
 		{"keys may be null", func(_ ps, c bq) { c.NullKeys = true }, nil},
+		// No column of ours is REQUIRED, and a table that has one is refused (column_required).
 		{"strict deletes", func(_ ps, c bq) { c.StrictDeletes = true }, nil},
 		{"errors end streams", func(_ ps, c bq) { c.StreamErrors = true }, refused("stream-not-found")},
 		{"routing is required", func(_ ps, c bq) { c.RequireRouting = true }, nil},
