@@ -46,8 +46,9 @@ type world struct {
 	sent     []*schema.Change
 	cfg      sink.Config
 	log      *slog.Logger
-	moved    int64     // messages delivered and acked when advanced last looked
-	movedAt  time.Time // when it changed
+	moved    int64         // messages delivered and acked when advanced last looked
+	movedAt  time.Time     // when it changed
+	patience time.Duration // of advanced
 	// backoff replaces all pauses before a repetition, if it isn't zero.
 	backoff gax.Backoff
 }
