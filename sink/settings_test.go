@@ -10,7 +10,7 @@ import (
 
 	"cloud.google.com/go/bigquery"
 	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
-	"google.golang.org/genproto/protobuf/field_mask"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"cdc/publish/pubsubtest"
 	"cdc/schema"
@@ -200,7 +200,7 @@ func (w *world) countAttempts() {
 		Subscription: &pubsubpb.Subscription{
 			Name: subscription, DeadLetterPolicy: &pubsubpb.DeadLetterPolicy{DeadLetterTopic: deadTopic, MaxDeliveryAttempts: 100},
 		},
-		UpdateMask: &field_mask.FieldMask{Paths: []string{"dead_letter_policy"}},
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"dead_letter_policy"}},
 	})
 	must(w.t, err)
 }
