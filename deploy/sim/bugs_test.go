@@ -24,7 +24,7 @@ var bugs = []struct {
 	}, []string{"ack"}},
 	{"trust arrival order", func(d *decisions) {
 		d.position = func(_ *change, arrival int) position { return position{CommitLSN: schema.LSN(arrival)} }
-	}, []string{"convergence"}},
+	}, []string{"convergence", "ack"}},
 	{"keepalive while something is in flight", func(d *decisions) {
 		d.confirmable = func(p *publisher) schema.LSN { return max(p.window.Confirmable(), p.keepalive) }
 	}, []string{"confirmed"}},
@@ -52,6 +52,21 @@ var bugs = []struct {
 	{"the gate opens again in the same process", func(d *decisions) {
 		d.repaired = func(_ *world, p *publisher) { p.queue.Open(true) }
 	}, []string{"order"}},
+	{"the gate is open before the topic was looked at", func(d *decisions) {
+		d.gate = func(*publisher) {}
+	}, []string{"confirmed", "order"}},
+	{"an old process writes the state", func(d *decisions) {
+		d.superseded = func(w *world, p *publisher) {
+			p.durable = d.confirmable(p)
+			w.checkpoint(p.durable)
+		}
+	}, []string{"checkpoint"}},
+	{"an answered request goes out again", func(d *decisions) {
+		d.done = func(w *world, p *publisher, r request) { p.queue.Again(r, w.now) }
+	}, []string{"panic"}},
+	{"an answered request stays in flight", func(d *decisions) {
+		d.done = func(w *world, p *publisher, _ request) {}
+	}, []string{"stuck"}},
 	{"the window has no limit", func(d *decisions) {
 		d.full = func(*publisher) bool { return false }
 	}, []string{"window"}},
@@ -74,11 +89,11 @@ func giveBackAlone(s *sink, x *received) []*pull.Delivery {
 	}
 	for _, d := range back[1:] {
 		kept := *s.all[d]
-		delete(s.all, d)
+		s.forget(s.all[d])
 		kept.Delivery = pull.Delivery{}
 		m := kept.message
 		s.order.Received(&kept.Delivery, m.key.name, m.id(), kept.id, m.published)
-		s.all[&kept.Delivery], m.at = &kept, &kept
+		s.all[&kept.Delivery], s.has[m], m.at = &kept, &kept, &kept
 	}
 	return back[:1]
 }

@@ -15,9 +15,12 @@ type decisions struct {
 	status      func(*publisher) schema.LSN   // what the source is told
 	full        func(*publisher) bool         // the next change has to wait
 	lane        func(*change) string          // whose queue a change goes to
+	gate        func(*publisher)              // before the topic was seen without a fault
 	counts      func(*publisher, request) bool
 	failed      func(*world, *publisher, request)
+	done        func(*world, *publisher, request)
 	repaired    func(*world, *publisher) // the topic is in order again
+	superseded  func(*world, *publisher) // an old process writes to the state
 
 	position  func(c *change, arrival int) position // what BigQuery compares
 	sent      func(*sink, *batch)                   // an append was sent
@@ -31,16 +34,19 @@ func honest() decisions {
 		confirmable: func(p *publisher) schema.LSN { return p.window.Confirmable() },
 		vouch: func(w *world, p *publisher) bool {
 			w.look()
-			return !p.broken
+			return p.good && !p.broken
 		},
 		status: func(p *publisher) schema.LSN { return p.durable },
 		full:   func(p *publisher) bool { return p.window.Full() },
 		lane:   func(c *change) string { return c.ordering },
+		gate:   func(p *publisher) { p.queue.Open(false) },
 		counts: func(p *publisher, r request) bool { return p.queue.Counts(r) },
 		failed: func(w *world, p *publisher, r request) {
 			p.queue.Failed(r, w.now+time.Duration(w.r.IntN(30))*time.Millisecond)
 		},
-		repaired: func(w *world, _ *publisher) { w.publisherEnds() },
+		done:       func(w *world, p *publisher, r request) { p.queue.Done(r, w.now) },
+		repaired:   func(w *world, _ *publisher) { w.publisherEnds() },
+		superseded: (*world).oldEnds,
 
 		position:  func(c *change, _ int) position { return c.Position },
 		sent:      func(*sink, *batch) {},
