@@ -60,7 +60,7 @@ var bugs = []struct {
 			p.durable = d.confirmable(p)
 			w.checkpoint(p.durable)
 		}
-	}, []string{"checkpoint"}},
+	}, []string{"checkpoint", "confirmed"}},
 	{"an answered request goes out again", func(d *decisions) {
 		d.done = func(w *world, p *publisher, r request) { p.queue.Again(r, w.now) }
 	}, []string{"panic"}},
@@ -92,7 +92,7 @@ func giveBackAlone(s *sink, x *received) []*pull.Delivery {
 		s.forget(s.all[d])
 		kept.Delivery = pull.Delivery{}
 		m := kept.message
-		s.order.Received(&kept.Delivery, m.key.name, m.id(), kept.id, m.published)
+		s.order.Received(&kept.Delivery, m.key.ordering(), m.id(), kept.id, m.published)
 		s.all[&kept.Delivery], s.has[m], m.at = &kept, &kept, &kept
 	}
 	return back[:1]

@@ -44,9 +44,16 @@ func honest() decisions {
 		failed: func(w *world, p *publisher, r request) {
 			p.queue.Failed(r, w.now+time.Duration(w.r.IntN(30))*time.Millisecond)
 		},
-		done:       func(w *world, p *publisher, r request) { p.queue.Done(r, w.now) },
-		repaired:   func(w *world, _ *publisher) { w.publisherEnds() },
-		superseded: (*world).oldEnds,
+		done:     func(w *world, p *publisher, r request) { p.queue.Done(r, w.now) },
+		repaired: func(w *world, _ *publisher) { w.publisherEnds() },
+		superseded: func(w *world, p *publisher) {
+			if w.source.owner == p && p.open() && !w.topic.fault {
+				p.durable = p.window.Confirmable()
+				w.checkpoint(p.durable)
+				return
+			}
+			w.oldEnds(p)
+		},
 
 		position:  func(c *change, _ int) position { return c.Position },
 		sent:      func(*sink, *batch) {},

@@ -15,12 +15,13 @@ type nature struct {
 	outlet       int // messages outstanding at the sink
 	batchRows    int
 	keyRate      float64
-	ackIDs       int // in an Acknowledge request
-	ackBytes     int // of them
-	sinks        int // processes
-	burst        int // records or messages that come at once
-	transactions int // in all
-	chaosScale   int // sixths of the usual chaos; 0: a quiet run
+	ackIDs       int  // in an Acknowledge request
+	ackBytes     int  // of them
+	sinks        int  // processes
+	keyless      bool // the subscription has no ordering
+	burst        int  // records or messages that come at once
+	transactions int  // in all
+	chaosScale   int  // sixths of the usual chaos; 0: a quiet run
 }
 
 func newNature(r *rand.Rand) nature {
@@ -34,6 +35,7 @@ func newNature(r *rand.Rand) nature {
 	if r.IntN(8) == 0 {
 		n.transactions *= 5
 	}
+	n.keyless = r.IntN(8) == 0
 	if r.IntN(3) == 0 {
 		n.buckets = 1 + r.IntN(3)
 	}

@@ -75,7 +75,7 @@ func (w *world) startPublisher() {
 	for p.next < len(w.source.log) && w.source.log[p.next].end <= w.source.confirmed {
 		p.next++
 	}
-	w.publisher = p
+	w.publisher, w.source.owner = p, p
 	if w.trace != nil {
 		w.trace.note("streams from %s, checkpoint %s", w.source.confirmed, w.source.checkpoint)
 	}

@@ -95,7 +95,7 @@ func (s *sink) receive(w *world, m *message) {
 	}
 	id := m.ackID()
 	fresh := &received{message: m, id: id}
-	d, again := s.order.Received(&fresh.Delivery, m.key.name, m.id(), id, m.published)
+	d, again := s.order.Received(&fresh.Delivery, m.key.ordering(), m.id(), id, m.published)
 	s.ackable = true
 	if again {
 		s.all[d].id, m.at = id, s.all[d]
@@ -157,7 +157,12 @@ func (w *world) cut(s *sink) {
 func (w *world) append(s *sink, t *sinkTable, b *batch) {
 	w.send(appending, &call{
 		caller: s,
-		arrive: func() { w.bigquery.apply(w, b.rows) },
+		arrive: func() {
+			w.bigquery.apply(w, b.rows)
+			for _, x := range b.messages {
+				x.message.change.written = true
+			}
+		},
 		answer: func(ok bool) {
 			if !ok {
 				t.again = append(t.again, b)

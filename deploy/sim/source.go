@@ -16,6 +16,7 @@ type source struct {
 	confirmed  schema.LSN // the slot's confirmed_flush_lsn
 	saved      schema.LSN // what of it survives a crash of the server
 	checkpoint schema.LSN // the publisher's state, durable when written
+	owner      *publisher // of the state: the process that was started last
 	foreign    schema.LSN // WAL of others that follows the last transaction, in bytes
 	empty      int        // transactions without a change of ours in a row
 }
@@ -33,6 +34,7 @@ type change struct {
 	row      string // names the row
 	ordering string // ordering key
 	bytes    int    // as a message
+	written  bool   // it is in BigQuery, or a newer one of its row that hid it
 }
 
 func newSource(seed uint64, r *rand.Rand) source {

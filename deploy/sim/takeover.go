@@ -5,8 +5,8 @@ import "slices"
 // Another instance takes over from one that is paused or cut off: its slot is
 // let go when it has been silent for too long, and it doesn't know. It goes on
 // with what had been sent to it, what it had sent arrives, and it counts the
-// answers, until it finds out. What it would write to the state is refused: it
-// isn't the owner any more.
+// answers, until it finds out. What it writes to the state is refused once
+// another process has made the state its own.
 var takeoverSteps = []step{
 	{"publisher loses its slot", 1, true, func(w *world) bool { return w.publisher != nil && len(w.old) < 2 }, func(w *world) {
 		p := w.publisher

@@ -18,6 +18,7 @@ type topic struct {
 // keyLog is the messages of one ordering key in the order of storing.
 type keyLog struct {
 	name     string
+	keyless  bool // one message without an ordering key: nothing holds it back or drags it
 	messages []*message
 	next     int   // the first that isn't delivered, or has to be again
 	unacked  int   // everything before it is acked
@@ -90,14 +91,9 @@ func (w *world) store(key string, messages []flight) {
 		w.counts.vanished += len(messages)
 		return
 	}
-	k := w.topic.keys[key]
-	if k == nil {
-		k = &keyLog{name: key}
-		w.topic.keys[key] = k
-		w.topic.list = append(w.topic.list, k)
-	}
 	w.topic.clock++ // one time for all of a request
 	for _, f := range messages {
+		k := w.keyLog(key)
 		m := &message{change: f.change, key: k, number: len(w.topic.all), index: len(k.messages), published: w.topic.clock}
 		k.messages = append(k.messages, m)
 		w.topic.all = append(w.topic.all, m)
@@ -107,6 +103,26 @@ func (w *world) store(key string, messages []flight) {
 	if w.trace != nil {
 		w.trace.note("stored %s of %s", names(messages), keyName(key))
 	}
+}
+
+// keyLog returns where a message of the key goes: without ordering each one is on
+// its own.
+func (w *world) keyLog(key string) *keyLog {
+	k := w.topic.keys[key]
+	if k == nil || k.keyless {
+		k = &keyLog{name: key, keyless: w.nature.keyless}
+		w.topic.keys[key] = k
+		w.topic.list = append(w.topic.list, k)
+	}
+	return k
+}
+
+// ordering is the key as the sink sees it.
+func (k *keyLog) ordering() string {
+	if k.keyless {
+		return ""
+	}
+	return k.name
 }
 
 func (w *world) deliverable() bool {

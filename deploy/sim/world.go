@@ -45,7 +45,7 @@ type world struct {
 
 const (
 	chaosSteps = 1200
-	drainSteps = 60_000 // an honest world needs a few hundred to two thousand
+	drainSteps = 150_000 // an honest world needs two thousand, rarely twenty thousand
 )
 
 // newWorld returns the world of a seed at its beginning.
