@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"cdc/capture/confirm"
+	"cdc/publish/queue"
 	"cdc/schema"
 	"cdc/sink/pull"
 )
@@ -55,6 +58,19 @@ var bugs = []struct {
 	{"the gate is open before the topic was looked at", func(d *decisions) {
 		d.gate = func(*publisher) {}
 	}, []string{"confirmed", "order"}},
+	{"requests are too large", func(d *decisions) {
+		d.limits = func(n *nature) queue.Limits {
+			return queue.Limits{Requests: n.requests, RequestMessages: n.messages + 1, RequestBytes: requestBytes}
+		}
+	}, []string{"request"}},
+	{"too many requests", func(d *decisions) {
+		d.limits = func(n *nature) queue.Limits {
+			return queue.Limits{Requests: n.requests + 1, RequestMessages: n.messages, RequestBytes: requestBytes}
+		}
+	}, []string{"in flight"}},
+	{"a worker's clock is ahead", func(d *decisions) {
+		d.asks = func(w *world) queue.Instant { return w.now + time.Millisecond }
+	}, []string{"queue"}},
 	{"an old process writes the state", func(d *decisions) {
 		d.superseded = func(w *world, p *publisher) {
 			p.durable = d.confirmable(p)
@@ -96,6 +112,31 @@ func giveBackAlone(s *sink, x *received) []*pull.Delivery {
 		s.all[&kept.Delivery], s.has[m], m.at = &kept, &kept, &kept
 	}
 	return back[:1]
+}
+
+// TestFindsWhatIsLeftOver: nothing the product decides leaves something behind in
+// its machines, so it is done to them here.
+func TestFindsWhatIsLeftOver(t *testing.T) {
+	for name, leave := range map[string]func(*publisher){
+		"nothing":            func(*publisher) {},
+		"a transaction":      func(p *publisher) { p.window.Begin() },
+		"a message":          func(p *publisher) { p.queue.Push([]byte("k"), 1, flight{}) },
+		"a request":          func(p *publisher) { p.queue.Push([]byte("k"), 1, flight{}); p.queue.Next(time.Hour) },
+		"nothing, confirmed": func(p *publisher) { *p.window = *confirm.New(1, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, nil)
+			w.run()
+			if w.finding != "" {
+				t.Fatal(w.finding)
+			}
+			leave(w.publisher)
+			w.rest()
+			if found := strings.HasPrefix(w.finding, "left over: "); found != (name != "nothing") {
+				t.Errorf("found %q", w.finding)
+			}
+		})
+	}
 }
 
 // TestFindsPlantedBugs: every checker finds what it is for.

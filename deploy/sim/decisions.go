@@ -3,6 +3,7 @@ package main
 import (
 	"time"
 
+	"cdc/publish/queue"
 	"cdc/schema"
 	"cdc/sink/pull"
 )
@@ -15,7 +16,9 @@ type decisions struct {
 	status      func(*publisher) schema.LSN   // what the source is told
 	full        func(*publisher) bool         // the next change has to wait
 	lane        func(*change) string          // whose queue a change goes to
-	gate        func(*publisher)              // before the topic was seen without a fault
+	limits      func(*nature) queue.Limits
+	asks        func(*world) queue.Instant // the time that a worker passes when it asks for a request
+	gate        func(*publisher)           // before the topic was seen without a fault
 	counts      func(*publisher, request) bool
 	failed      func(*world, *publisher, request)
 	done        func(*world, *publisher, request)
@@ -39,6 +42,12 @@ func honest() decisions {
 		status: func(p *publisher) schema.LSN { return p.durable },
 		full:   func(p *publisher) bool { return p.window.Full() },
 		lane:   func(c *change) string { return c.ordering },
+		limits: func(n *nature) queue.Limits {
+			return queue.Limits{
+				Requests: n.requests, RequestMessages: n.messages, RequestBytes: requestBytes, KeyRateBytesPerSecond: n.keyRate,
+			}
+		},
+		asks:   func(w *world) queue.Instant { return w.now },
 		gate:   func(p *publisher) { p.queue.Open(false) },
 		counts: func(p *publisher, r request) bool { return p.queue.Counts(r) },
 		failed: func(w *world, p *publisher, r request) {

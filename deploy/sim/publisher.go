@@ -64,11 +64,8 @@ func (w *world) startPublisher() {
 	}
 	p := &publisher{
 		window: confirm.New(w.nature.window, w.source.checkpoint),
-		queue: queue.New[flight](queue.Limits{
-			Requests: w.nature.requests, RequestMessages: w.nature.messages, RequestBytes: requestBytes,
-			KeyRateBytesPerSecond: w.nature.keyRate,
-		}),
-		at: -1, sending: make(map[string]int),
+		queue:  queue.New[flight](w.decide.limits(&w.nature)),
+		at:     -1, sending: make(map[string]int),
 		confirming: confirming{durable: w.source.checkpoint},
 	}
 	w.decide.gate(p)
@@ -179,7 +176,7 @@ func publishable(w *world, p *publisher) bool {
 func (w *world) publish(p *publisher) {
 	p.looking = max(0, p.looking-1)
 	sendable := p.queue.Sendable(w.now)
-	r, ok := p.queue.Next(w.now)
+	r, ok := p.queue.Next(w.decide.asks(w))
 	if ok != sendable {
 		w.find("queue", "it says that it can send %t, and it does %t", sendable, ok)
 	}
