@@ -31,7 +31,7 @@ func (w *world) rest() {
 		}
 	}
 	win, q := p.window, p.queue
-	if win.Bytes() != 0 || win.Messages() != 0 || win.Transactions() != 0 || win.Open() {
+	if win.Bytes() != 0 || win.Messages() != 0 || win.Transactions() != 0 || win.Open() || !win.Settled() {
 		w.find("left over", "the window counts %d bytes, %d messages, %d transactions", win.Bytes(), win.Messages(), win.Transactions())
 	}
 	if win.Published() < w.source.end() {

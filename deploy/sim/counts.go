@@ -12,6 +12,7 @@ type counts struct {
 	late  [kinds]int // calls that arrived when nobody waited any more
 
 	changes, copies         int // stored
+	many                    int // transactions in a window at once
 	retries                 int // publish requests sent again
 	void                    int // answers that didn't count, since the gate was shut
 	vanished                int // accepted for nobody
@@ -34,6 +35,7 @@ func (c *counts) named() []count {
 	list := []count{
 		{"changes stored", &c.changes},
 		{"copies stored", &c.copies},
+		{"window of many", &c.many},
 		{"publish retried", &c.retries},
 		{"publish answer void", &c.void},
 		{"message vanished", &c.vanished},

@@ -57,7 +57,7 @@ func honest() decisions {
 		repaired: func(w *world, _ *publisher) { w.publisherEnds() },
 		superseded: func(w *world, p *publisher) {
 			if w.source.owner == p && p.open() && !w.topic.fault {
-				p.durable = p.window.Confirmable()
+				p.durable = w.decide.confirmable(p)
 				w.checkpoint(p.durable)
 				return
 			}

@@ -49,7 +49,8 @@
 //	confirmed    nothing is confirmed that wasn't stored
 //	checkpoint   nothing is confirmed above the durable checkpoint, which never falls
 //	window       nothing is handed on while the window's bytes are in flight; it counts
-//	             what is in flight, and what may be confirmed never falls
+//	             what is in flight, and what may be confirmed never falls; it is settled only
+//	             if all that was committed on the stream may be confirmed
 //	in flight    one publish request a key, and no more in all than the limit
 //	request      a publish request keeps the limits of its size
 //	queue        it hands out a request if and only if it says so

@@ -33,7 +33,7 @@ func newNature(r *rand.Rand) nature {
 		burst: 1 + r.IntN(6), transactions: 10 + r.IntN(50), chaosScale: r.IntN(5),
 	}
 	if r.IntN(8) == 0 {
-		n.transactions *= 5
+		n.transactions, n.window = 5*n.transactions, 1<<20
 	}
 	n.keyless = r.IntN(8) == 0
 	if r.IntN(3) == 0 {

@@ -44,6 +44,9 @@ type flight struct {
 
 type request = queue.Request[flight]
 
+// manyTransactions is more than a window has room for at first.
+const manyTransactions = 64
+
 // requestBytes is how large a publish request may be.
 const requestBytes = 1500
 
@@ -133,8 +136,15 @@ func (w *world) hand(p *publisher, c *change) {
 // charge is what a message takes of the window.
 func charge(c *change) int64 { return int64(c.bytes+255) / 256 * 256 }
 
-// checkWindow: it counts what is in flight, and what it says never falls.
+// checkWindow: it counts what is in flight, it is settled only if all that was
+// committed on the stream is confirmable, and that never falls.
 func (w *world) checkWindow(p *publisher) {
+	if p.window.Transactions() > manyTransactions {
+		w.counts.many++
+	}
+	if p.window.Settled() && p.window.Published() < p.ended {
+		w.find("window", "it is settled at %s, committed is %s", p.window.Published(), p.ended)
+	}
 	if p.window.Bytes() != p.charged || p.window.Messages() != p.messages {
 		w.find("window", "%d messages, %d bytes are in flight, the window says %d, %d", p.messages, p.charged, p.window.Messages(), p.window.Bytes())
 	}
