@@ -27,7 +27,7 @@ func TestChaos(t *testing.T) {
 func chaos(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	coin := func() bool { return r.IntN(2) == 0 }
-	ps := pubsubtest.Config{BatchMessages: 1 + r.IntN(200)}
+	ps := pubsubtest.Config{BatchMessages: 1 + r.IntN(200), AckIDBytes: 32 + r.IntN(993)}
 	if coin() {
 		ps.OutOfOrderAcks = pubsubtest.AckDropped
 	}
@@ -83,9 +83,15 @@ func chaos(t *testing.T, seed uint64) {
 	}
 }
 
-// advanced moves Pub/Sub's clock past every lease that isn't extended.
+// advanced moves Pub/Sub's clock past every lease, but leaves the sink time for
+// its acks: more each time, so that a busy machine gets there too, and before
+// the dead-letter policy's attempts are used up. It returns false.
 func (w *world) advanced() bool {
-	w.pubsub.Advance(2 * time.Second)
+	if time.Since(w.advancedAt) > w.advancePause {
+		w.pubsub.Advance(11 * time.Second)
+		w.advancedAt = time.Now()
+		w.advancePause = min(2*w.advancePause+50*time.Millisecond, 2*time.Second)
+	}
 	return false
 }
 
@@ -122,6 +128,7 @@ func (w *world) injectAny(r *rand.Rand) {
 			{Kind: pubsubtest.Refuse, Method: "StreamingPull", Code: codes.ResourceExhausted},
 			{Kind: pubsubtest.Duplicate},
 			{Kind: pubsubtest.EndStream},
+			{Kind: pubsubtest.HoldOthers},
 			{Kind: pubsubtest.ResetConnection},
 			{Kind: pubsubtest.Delay, Method: "StreamingPull", Delay: 20 * time.Millisecond},
 		}

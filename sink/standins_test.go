@@ -36,16 +36,18 @@ const (
 
 // world is both stand-ins, a source of transactions, and a sink between them.
 type world struct {
-	t        *testing.T
-	pubsub   *pubsubtest.Server
-	bigquery *bigquerytest.Server
-	publish  pubsubpb.PublisherClient
-	workload *schematest.Workload
-	tables   []*schema.Table
-	ids      map[string]bool // of what was published
-	sent     []*schema.Change
-	cfg      sink.Config
-	log      *slog.Logger
+	t            *testing.T
+	pubsub       *pubsubtest.Server
+	bigquery     *bigquerytest.Server
+	publish      pubsubpb.PublisherClient
+	workload     *schematest.Workload
+	tables       []*schema.Table
+	ids          map[string]bool // of what was published
+	sent         []*schema.Change
+	cfg          sink.Config
+	log          *slog.Logger
+	advancedAt   time.Time
+	advancePause time.Duration
 	// backoff replaces all pauses before a repetition, if it isn't zero.
 	backoff gax.Backoff
 }

@@ -38,12 +38,22 @@ func TestMain(m *testing.M) {
 // TestKilledProcesses kills real cdc-sink processes, two at a time, with SIGKILL:
 // while a table is made, between append and ack, between dead letter and ack, and
 // whenever a seed says. In the end BigQuery has the newest of every key, and what
-// is in the dead letter is the garbage and nothing else.
+// is in the dead letter is the garbage and nothing else. What the services'
+// documents leave open goes the one way and the other.
 func TestKilledProcesses(t *testing.T) {
+	t.Run("one way", func(t *testing.T) { killProcesses(t, pubsubtest.Config{}, bigquerytest.Config{}) })
+	t.Run("the other", func(t *testing.T) {
+		killProcesses(t, pubsubtest.Config{
+			OutOfOrderAcks: pubsubtest.AckDropped, EndedStreams: pubsubtest.KeyHeld, BatchMessages: 3, AckIDBytes: 1024,
+		}, bigquerytest.Config{StreamErrors: true, StrictDeletes: true, RequireRouting: true, ExactJSON: true, RESTMaxStaleness: true})
+	})
+}
+
+func killProcesses(t *testing.T, psConfig pubsubtest.Config, bqConfig bigquerytest.Config) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 1))
-	ps, bq := recordingStandIns(t)
+	ps, bq := recordingStandIns(t, psConfig, bqConfig)
 	subscribe(t, ps)
 	path := write(t, file)
 	if code, _, stderr := invoke(t.Context(), "init", "--config", path); code != 0 {
@@ -96,14 +106,15 @@ func work(ps *pubsubtest.Server, bq *bigquerytest.Server) int64 {
 	return c.Delivered + c.Acks + b.Rows + b.RESTCalls
 }
 
-func recordingStandIns(t *testing.T) (*pubsubtest.Server, *bigquerytest.Server) {
+func recordingStandIns(t *testing.T, psConfig pubsubtest.Config, bqConfig bigquerytest.Config) (*pubsubtest.Server, *bigquerytest.Server) {
 	t.Helper()
-	ps, err := pubsubtest.New(pubsubtest.Config{Record: true, OutOfOrderAcks: pubsubtest.AckDropped})
+	psConfig.Record, bqConfig.RoundTrip = true, 2*time.Millisecond
+	ps, err := pubsubtest.New(psConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ps.Close() })
-	bq, err := bigquerytest.New(bigquerytest.Config{RoundTrip: 2 * time.Millisecond})
+	bq, err := bigquerytest.New(bqConfig)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,19 +144,11 @@ func (c *connection) refuseRows(f *Fault, req *storagepb.AppendRowsRequest) *app
 // checked, so it looks at nothing but the key columns.
 func (p *rowPlan) keyText(row []byte) string {
 	var parts [maxKeyColumns]string
-	for b := row; len(b) > 0; {
-		number, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			break
-		}
-		v, m := consume(b[n:], typ)
-		if m < 0 {
-			break
-		}
-		b = b[n+m:]
+	_ = eachField(row, func(number protowire.Number, typ protowire.Type, v wireValue) error {
 		if f := p.field(number); f != nil && f.keyAt >= 0 && typ == f.wire {
 			parts[f.keyAt] = f.text(v)
 		}
-	}
+		return nil
+	})
 	return strings.Join(parts[:len(p.schema.keys)], ",")
 }

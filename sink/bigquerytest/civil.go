@@ -2,6 +2,7 @@ package bigquerytest
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -177,4 +178,19 @@ func timeText(micros int64) string {
 
 func timestampText(micros int64) string {
 	return time.UnixMicro(micros).UTC().Format("2006-01-02T15:04:05.000000Z")
+}
+
+// parseTimestamp reads a TIMESTAMP literal: a date, with an optional time and
+// an optional zone of Z, UTC or ±hh:mm; UTC without one.
+func parseTimestamp(text string) (int64, bool) {
+	text = strings.Replace(strings.TrimSuffix(text, " UTC"), " ", "T", 1)
+	for _, layout := range []string{
+		"2006-01-02T15:04:05.999999Z07:00", "2006-01-02T15:04:05.999999-07", "2006-01-02T15:04:05.999999", "2006-01-02",
+	} {
+		if t, err := time.Parse(layout, text); err == nil {
+			n, err := within(t.UnixMicro(), minTimestampMicros, maxTimestampMicros)
+			return n, err == nil
+		}
+	}
+	return 0, false
 }

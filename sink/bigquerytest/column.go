@@ -1,6 +1,7 @@
 package bigquerytest
 
 import (
+	"strconv"
 	"strings"
 
 	bq "google.golang.org/api/bigquery/v2"
@@ -128,4 +129,33 @@ func (s *schema) rest() *bq.TableSchema {
 		out.Fields = append(out.Fields, c.field)
 	}
 	return out
+}
+
+// typeName is the type without its parameters.
+func (c *column) typeName() string {
+	if c.repeated {
+		return "ARRAY<" + string(c.kind) + ">"
+	}
+	return string(c.kind)
+}
+
+// fullType is the type as CREATE TABLE takes it.
+func (c *column) fullType() string {
+	if c.repeated {
+		return "ARRAY<" + c.typeText() + ">"
+	}
+	return c.typeText()
+}
+
+// typeText is the type of a value as GoogleSQL writes it.
+func (c *column) typeText() string {
+	switch {
+	case c.maxLength > 0:
+		return string(c.kind) + "(" + strconv.FormatInt(c.maxLength, 10) + ")"
+	case c.precision > 0 && c.scale > 0:
+		return string(c.kind) + "(" + strconv.FormatInt(c.precision, 10) + ", " + strconv.FormatInt(c.scale, 10) + ")"
+	case c.precision > 0:
+		return string(c.kind) + "(" + strconv.FormatInt(c.precision, 10) + ")"
+	}
+	return string(c.kind)
 }

@@ -79,7 +79,7 @@ type Config struct {
 	// whose connection lacks the header x-goog-request-params, as reported now
 	// and then of the service. By default they are accepted: the documentation
 	// asks for the header and names no answer, and Google's Go client, which it
-	// says needs no care, doesn't send it.
+	// says needs no care, doesn't send it by itself.
 	RequireRouting bool
 
 	// ExactJSON refuses JSON values with a number that can't be stored without

@@ -5,10 +5,11 @@
 //
 // # What it does
 //
-// It refuses what the service's documentation says is refused, with the code
-// and, where a real answer is on record, the text of the service. Every rule
-// is a row of the table in rules.go with its page and its test; RULES.md is
-// that table. What isn't built yet is refused aloud: REST answers 501 with the
+// It refuses what the service's documentation says is refused, with its code.
+// A message is the service's own where the rule's row or a comment names a
+// report of it; every other text is ours, so a product mustn't read any. Every
+// rule is a row of the table in rulelist.go with its page and its test; RULES.md
+// is that table. What isn't built yet is refused aloud: REST answers 501 with the
 // reason notImplemented, gRPC answers UNIMPLEMENTED, SQL answers 400 with
 // invalidQuery.
 //
@@ -36,6 +37,12 @@
 // One table, view or subquery a SELECT: no joins, no set operations, no
 // functions but COUNT, MIN, MAX, SUM and ROW_NUMBER, no arithmetic. The DDL is
 // that of tables, views, columns and keys; of DML only TRUNCATE TABLE runs.
+//
+// A text becomes tokens (sqllex.go), then a statement (sqlparse.go; sqlselect.go
+// and sqlexpr.go, sqlddl.go and sqlalter.go). DDL runs in sqlrun.go, sqlcolumn.go
+// and sqlview.go. A SELECT runs in sqlexec.go, clause by clause in the service's
+// order; each makes a relation of the one before it, with expressions that
+// sqlcompile.go has turned into functions of a row.
 //
 // # On failure
 //

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // infoView is one view of INFORMATION_SCHEMA: its columns that are useful
@@ -204,48 +203,4 @@ func (s *Server) jobsView(project, region string) (*relation, *restError) {
 		t.mu.Unlock()
 	}
 	return rel, nil
-}
-
-// typeName is the type without its parameters.
-func (c *column) typeName() string {
-	if c.repeated {
-		return "ARRAY<" + string(c.kind) + ">"
-	}
-	return string(c.kind)
-}
-
-// fullType is the type as CREATE TABLE takes it.
-func (c *column) fullType() string {
-	if c.repeated {
-		return "ARRAY<" + c.typeText() + ">"
-	}
-	return c.typeText()
-}
-
-// typeText is the type of a value as GoogleSQL writes it.
-func (c *column) typeText() string {
-	switch {
-	case c.maxLength > 0:
-		return string(c.kind) + "(" + strconv.FormatInt(c.maxLength, 10) + ")"
-	case c.precision > 0 && c.scale > 0:
-		return string(c.kind) + "(" + strconv.FormatInt(c.precision, 10) + ", " + strconv.FormatInt(c.scale, 10) + ")"
-	case c.precision > 0:
-		return string(c.kind) + "(" + strconv.FormatInt(c.precision, 10) + ")"
-	}
-	return string(c.kind)
-}
-
-// parseTimestamp reads a TIMESTAMP literal: a date, with an optional time and
-// an optional zone of Z, UTC or ±hh:mm; UTC without one.
-func parseTimestamp(text string) (int64, bool) {
-	text = strings.Replace(strings.TrimSuffix(text, " UTC"), " ", "T", 1)
-	for _, layout := range []string{
-		"2006-01-02T15:04:05.999999Z07:00", "2006-01-02T15:04:05.999999-07", "2006-01-02T15:04:05.999999", "2006-01-02",
-	} {
-		if t, err := time.Parse(layout, text); err == nil {
-			n, err := within(t.UnixMicro(), minTimestampMicros, maxTimestampMicros)
-			return n, err == nil
-		}
-	}
-	return 0, false
 }

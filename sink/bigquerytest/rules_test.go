@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write RULES.md anew")
 // rulesDocument is RULES.md as the table of rules makes it.
 func rulesDocument(rules []Rule) string {
 	var b strings.Builder
-	b.WriteString("# Rules of bigquerytest\n\nMade from the table in rulelist.go by `go test ./sink/bigquerytest -run TestRulesDocument -update`. Don't edit.\n\n| id | rule | page | test |\n|---|---|---|---|\n")
+	b.WriteString("# Rules of bigquerytest\n\nMade from the table in rulelist.go by `go test ./sink/bigquerytest -run TestRulesDocument -update`. Don't edit. The texts of answers are ours, unless a row names a report of the service's.\n\n| id | rule | page | test |\n|---|---|---|---|\n")
 	for _, r := range rules {
 		text := strings.ReplaceAll(r.Text, "|", "\\|")
 		b.WriteString("| " + r.ID + " | " + text + " | " + r.Page + " | " + r.Test + " |\n")

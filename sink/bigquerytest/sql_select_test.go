@@ -46,6 +46,7 @@ func TestSelect(t *testing.T) {
 		"SELECT * EXCEPT (_cdc_op, _cdc_position, _cdc_commit_time, amount) FROM d.h WHERE id = 3":              "[3 a%_]",
 		"SELECT 1, 'x' AS y, TRUE, NULL, 1.5, id = 3 FROM d.h LIMIT 1 OFFSET 5":                                 "[1 x true <nil> 1.5 true]",
 		"SELECT id FROM d.h ORDER BY amount, id DESC LIMIT 3":                                                   "[2] [2] [3]",
+		"SELECT _cdc_position FROM d.h ORDER BY amount, _cdc_position DESC LIMIT 2":                             "[0/4] [0/3]", // NULLs tie
 		"SELECT id FROM d.h WHERE amount > 1 AND amount <= 2.5 AND amount = NUMERIC '2.5'":                      "[1] [1]",
 		"SELECT id FROM d.h WHERE _cdc_commit_time = '1970-01-01 00:00:05' OR 5 = id":                           "[3]",
 	} {

@@ -71,27 +71,15 @@ func (t *table) setOptions(o options) *restError {
 // update of the table's metadata.
 func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) {
 	kind := map[bool]string{false: "ALTER_TABLE", true: "ALTER_VIEW"}[st.view]
-	project, dataset, name, e := q.resolve(st.path)
-	if e != nil {
+	t, e := s.target(st.path, st.view, st.ifExists, q, "bigquery.tables.get", "bigquery.tables.update")
+	switch {
+	case e != nil:
 		return nil, e
-	}
-	if e := s.may(onTable(project, dataset, name), "bigquery.tables.get", "bigquery.tables.update"); e != nil {
-		return nil, e
-	}
-	t, e := s.catalog.find(project, dataset, name)
-	if e != nil {
-		if st.ifExists && e.reason == "notFound" {
-			return &result{ddl: "SKIP", kind: kind}, nil
-		}
-		return nil, e
-	}
-	if e := t.mustBe(st.view); e != nil {
-		return nil, e
-	}
-	if q.dryRun {
+	case t == nil:
+		return &result{ddl: "SKIP", kind: kind}, nil
+	case q.dryRun:
 		return &result{ddl: "ALTER", kind: kind}, nil
-	}
-	if st.newName != "" {
+	case st.newName != "":
 		return &result{ddl: "ALTER", kind: kind}, s.rename(t, st.newName)
 	}
 	t.mu.Lock()
@@ -102,6 +90,26 @@ func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) 
 		return nil, e
 	}
 	return &result{ddl: "ALTER", kind: kind}, t.alter(st.actions, now)
+}
+
+// target finds the table or the view that a statement changes. It is nil without
+// an error if there is none and the statement says IF EXISTS.
+func (s *Server) target(path []string, view, ifExists bool, q queryContext, permissions ...string) (*table, *restError) {
+	project, dataset, name, e := q.resolve(path)
+	if e != nil {
+		return nil, e
+	}
+	if e := s.may(onTable(project, dataset, name), permissions...); e != nil {
+		return nil, e
+	}
+	t, e := s.catalog.find(project, dataset, name)
+	switch {
+	case e == nil:
+		return t, t.mustBe(view)
+	case ifExists && e.reason == "notFound":
+		return nil, nil
+	}
+	return nil, e
 }
 
 // mustBe refuses a statement for views on a table and one for tables on a view.
@@ -139,22 +147,14 @@ func (t *table) alter(actions []alterAction, now time.Time) *restError {
 // runDrop drops a table or a view.
 func (s *Server) runDrop(st *dropTable, q queryContext) (*result, *restError) {
 	kind := map[bool]string{false: "DROP_TABLE", true: "DROP_VIEW"}[st.view]
-	project, dataset, name, e := q.resolve(st.path)
-	if e != nil {
+	t, e := s.target(st.path, st.view, st.ifExists, q, "bigquery.tables.delete", "bigquery.tables.get")
+	switch {
+	case e != nil:
 		return nil, e
-	}
-	if e := s.may(onTable(project, dataset, name), "bigquery.tables.delete", "bigquery.tables.get"); e != nil {
-		return nil, e
-	}
-	t, e := s.catalog.find(project, dataset, name)
-	if e != nil {
-		if st.ifExists && e.reason == "notFound" {
-			return &result{ddl: "SKIP", kind: kind}, nil
-		}
-		return nil, e
-	}
-	if e := t.mustBe(st.view); e != nil || q.dryRun {
-		return &result{ddl: "DROP", kind: kind}, e
+	case t == nil:
+		return &result{ddl: "SKIP", kind: kind}, nil
+	case q.dryRun:
+		return &result{ddl: "DROP", kind: kind}, nil
 	}
 	t.mu.Lock()
 	e = t.spend(s.clock.now())
@@ -162,7 +162,7 @@ func (s *Server) runDrop(st *dropTable, q queryContext) (*result, *restError) {
 	if e != nil {
 		return nil, e
 	}
-	return &result{ddl: "DROP", kind: kind}, s.catalog.removeTable(project, dataset, name)
+	return &result{ddl: "DROP", kind: kind}, s.catalog.removeTable(t.project, t.dataset, t.name)
 }
 
 // renameQuiet is how long a table wasn't streamed to before it can be renamed.
@@ -196,18 +196,8 @@ func (s *Server) rename(t *table, name string) *restError {
 //
 // https://docs.cloud.google.com/bigquery/docs/change-data-capture#limitations
 func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restError) {
-	project, dataset, name, e := q.resolve(st.path)
+	t, e := s.target(st.path, false, false, q, "bigquery.tables.updateData", "bigquery.tables.getData")
 	if e != nil {
-		return nil, e
-	}
-	if e := s.may(onTable(project, dataset, name), "bigquery.tables.updateData", "bigquery.tables.getData"); e != nil {
-		return nil, e
-	}
-	t, e := s.catalog.find(project, dataset, name)
-	if e != nil {
-		return nil, e
-	}
-	if e := t.mustBe(false); e != nil {
 		return nil, e
 	}
 	t.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// hasRoutingHeader says whether the client sent x-goog-request-params with the
-// stream, or with the location as the Go client does when it shares connections.
+// hasRoutingHeader says whether the client sent x-goog-request-params with a
+// write_stream; which one isn't looked at.
 //
 // https://docs.cloud.google.com/bigquery/docs/write-api#error_handling
 func hasRoutingHeader(ctx context.Context) bool {

@@ -38,24 +38,16 @@ func (t *table) size() tableSize {
 func logicalBytes(rows []storedRow, used map[int32]int) int64 {
 	total := int64(0)
 	for _, r := range rows {
-		for b := r.row; len(b) > 0; {
-			number, typ, n := protowire.ConsumeTag(b)
-			if n < 0 {
-				break
-			}
-			v, m := consume(b[n:], typ)
-			if m < 0 {
-				break
-			}
-			b = b[n+m:]
+		_ = eachField(r.row, func(number protowire.Number, typ protowire.Type, v wireValue) error {
 			f := r.plan.field(number)
 			if f == nil || f.column == nil {
-				continue
+				return nil
 			}
 			if _, ok := used[f.column.id]; ok || used == nil {
 				total += f.logicalBytes(typ, v)
 			}
-		}
+			return nil
+		})
 	}
 	return total
 }

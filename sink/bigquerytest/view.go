@@ -89,19 +89,8 @@ func (c *column) shown(values map[int32]any) any {
 // decode reads a row that was checked before: column ids to texts.
 func (p *rowPlan) decode(row []byte) map[int32]any {
 	out := make(map[int32]any, len(p.fields))
-	for b := row; len(b) > 0; {
-		number, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return out
-		}
-		b = b[n:]
-		v, n := consume(b, typ)
-		if n < 0 {
-			return out
-		}
-		b = b[n:]
-		f := p.field(number)
-		switch {
+	_ = eachField(row, func(number protowire.Number, typ protowire.Type, v wireValue) error {
+		switch f := p.field(number); {
 		case f == nil || f.column == nil:
 		case f.column.repeated:
 			list, _ := out[f.column.id].([]any)
@@ -109,7 +98,8 @@ func (p *rowPlan) decode(row []byte) map[int32]any {
 		default:
 			out[f.column.id] = f.text(v)
 		}
-	}
+		return nil
+	})
 	return out
 }
 

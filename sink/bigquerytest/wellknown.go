@@ -151,6 +151,8 @@ func timestampValue(b []byte) (wireValue, error) {
 	return wireValue{bits: uint64(seconds*1_000_000 + nanos/1000)}, nil
 }
 
+// eachField visits the fields of a message up to the first that can't be read or
+// that visit refuses.
 func eachField(b []byte, visit func(protowire.Number, protowire.Type, wireValue) error) error {
 	for len(b) > 0 {
 		number, typ, n := protowire.ConsumeTag(b)

@@ -138,10 +138,24 @@ func TestLeastRecentlyUsedIsClosed(t *testing.T) {
 	}
 }
 
+// What is wrong with a table comes in an answer or as the end of the stream: the
+// documents allow both, and the verdict is the same.
 func TestVerdicts(t *testing.T) {
-	b := start(t, storagewrite.Config{AppendTimeout: 2 * time.Second}, bigquerytest.Config{CreateDelay: time.Hour})
+	for _, ends := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ends streams %t", ends), func(t *testing.T) { verdicts(t, ends) })
+	}
+}
+
+func verdicts(t *testing.T, ends bool) {
+	denied := start(t, storagewrite.Config{}, bigquerytest.Config{StreamErrors: ends, CreateDelay: -1, Denied: []string{"bigquery.tables.updateData"}})
+	denied.create("t")
+	s, rows := denied.stream("t")
+	if err := s.Append(t.Context(), rows); verdict(err) != storagewrite.Stop {
+		t.Errorf("without the permission: %v", err)
+	}
+	b := start(t, storagewrite.Config{AppendTimeout: 2 * time.Second}, bigquerytest.Config{CreateDelay: time.Hour, StreamErrors: ends})
 	b.create("fresh")
-	s, rows := b.stream("fresh")
+	s, rows = b.stream("fresh")
 	if err := s.Append(t.Context(), rows); verdict(err) != storagewrite.Missing {
 		t.Errorf("a table that streams don't know yet: %v", err)
 	}

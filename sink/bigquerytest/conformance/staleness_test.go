@@ -155,7 +155,7 @@ var stalenessCases = []Case{
 		}
 		return nil
 	}},
-	{ID: "cdc/recommended-staleness-query", Section: "recommended-max-staleness", Says: "A query over JOBS gives the 95th percentile of the background applies' durations.", StandIn: "There are no background jobs to list: an apply is a step of the stand-in's clock.", Run: func(e *env) error {
+	{ID: "cdc/recommended-staleness-query", Section: "recommended-max-staleness", Says: "A query over JOBS gives the 95th percentile of the background applies' durations.", StandIn: "INFORMATION_SCHEMA.JOBS has the applies, but the stand-in's SQL lacks the query's functions.", Run: func(e *env) error {
 		_, err := e.sql(e.named(`SELECT
   project_id,
   destination_table.dataset_id,
@@ -208,7 +208,7 @@ GROUP BY 1,2,3;`))
 		}
 		return nil
 	}},
-	{ID: "cdc/apply-jobs", Section: "monitor_table_upsert_operation_progress", Says: "Applies appear in the project's job history, run by bigquery-adminbot.", StandIn: "There are no background jobs to list: an apply is a step of the stand-in's clock.", Run: func(e *env) error {
+	{ID: "cdc/apply-jobs", Section: "monitor_table_upsert_operation_progress", Says: "Applies appear in the project's job history, run by bigquery-adminbot.", StandIn: "INFORMATION_SCHEMA.JOBS has the applies, but jobs.list isn't built.", Run: func(e *env) error {
 		if _, err := e.staleEmployees(upsert(1, "a", "")); err != nil {
 			return err
 		}
@@ -223,7 +223,7 @@ GROUP BY 1,2,3;`))
 		}
 		return fmt.Errorf("no job of bigquery-adminbot among %d", len(r.Jobs))
 	}},
-	{ID: "cdc/slots-query", Section: "size-reservation", Says: "A query over JOBS_TIMELINE_BY_PROJECT gives the slots that applies used.", StandIn: "There are no background jobs to list: an apply is a step of the stand-in's clock.", Run: func(e *env) error {
+	{ID: "cdc/slots-query", Section: "size-reservation", Says: "A query over JOBS_TIMELINE_BY_PROJECT gives the slots that applies used.", StandIn: "There is no JOBS_TIMELINE: an apply takes no slots here.", Run: func(e *env) error {
 		_, err := e.sql(e.named(`SELECT
   period_start,
   SUM(period_slot_ms) / (1000 * 60) AS slots_used
