@@ -355,3 +355,29 @@ func BenchmarkTransaction(b *testing.B) {
 		w.Accepted(tag)
 	}
 }
+
+// TestGrowsAnywhere: the ring is moved as a whole, wherever its first transaction
+// lies in it.
+func TestGrowsAnywhere(t *testing.T) {
+	for gone := range 64 {
+		w := New(1<<40, 0)
+		var tags []Tag
+		for i := range gone + 200 {
+			w.Begin()
+			tags = append(tags, w.Add(1))
+			w.Commit(schema.LSN(i + 1))
+			if i < gone {
+				w.Accepted(tags[i])
+			}
+		}
+		for i := gone; i < len(tags); i++ {
+			if lsn := w.Confirmable(); lsn != schema.LSN(i) {
+				t.Fatalf("%d gone before it grew: confirmable %s after %d", gone, lsn, i)
+			}
+			w.Accepted(tags[i])
+		}
+		if w.Transactions() != 0 || w.Confirmable() != schema.LSN(gone+200) {
+			t.Fatalf("%d gone before it grew: %d left, confirmable %s", gone, w.Transactions(), w.Confirmable())
+		}
+	}
+}

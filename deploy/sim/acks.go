@@ -7,13 +7,12 @@ import (
 )
 
 var ackSteps = []step{
-	{"ack", 40, false, func(w *world) bool { return w.sink != nil && w.sink.ackable && !w.sink.acking }, (*world).sendAcks},
+	sinkStep("ack", 40, false, func(s *sink) bool { return s.ackable && !s.acking }, (*world).sendAcks),
 }
 
 // sendAcks sends an Acknowledge request with what the order gives.
-func (w *world) sendAcks() {
-	s := w.sink
-	taken := s.order.Take(w.nature.ackIDs, 1<<20)
+func (w *world) sendAcks(s *sink) {
+	taken := s.order.Take(w.nature.ackIDs, w.nature.ackBytes)
 	if len(taken) == 0 {
 		s.ackable = false
 		return
@@ -22,6 +21,9 @@ func (w *world) sendAcks() {
 	for i, d := range taken {
 		ids[i] = d.AckID()
 		s.all[d].sending = true
+	}
+	if bytes := len(strings.Join(ids, "")); len(ids) > w.nature.ackIDs || len(ids) > 1 && bytes > w.nature.ackBytes {
+		w.find("ack", "%d ids of %d bytes go into one request", len(ids), bytes)
 	}
 	w.checkAcks(s, taken)
 	s.acking = true
@@ -49,8 +51,7 @@ func (w *world) sendAcks() {
 func (w *world) acked(s *sink, taken []*pull.Delivery) {
 	for _, d := range taken {
 		if x := s.all[d]; x.id == d.AckID() {
-			x.message.at, x.message.by = nil, nil
-			delete(s.all, d)
+			s.forget(x)
 		}
 	}
 	s.order.Acked(taken)
@@ -63,11 +64,12 @@ func (w *world) checkAcks(s *sink, taken []*pull.Delivery) {
 	in := make(map[*message]bool, len(taken))
 	for _, d := range taken {
 		m := s.all[d].message
-		if w.bigquery.newest[m.change.row].Less(m.change.Position) {
+		if !m.change.written || w.bigquery.newest[m.change.row].Less(m.change.Position) {
 			w.find("ack", "%s of %s is acked and isn't written", m.change.Position, keyName(m.change.row))
 		}
+		newest := m.index < m.key.next && d.AckID() == m.ackID()
 		for _, earlier := range m.key.messages[:m.index] {
-			if m.index < m.key.next && earlier.by == s && !earlier.acked && !earlier.given && !in[earlier] {
+			if newest && s.has[earlier] != nil && !earlier.acked && !in[earlier] {
 				w.find("ack order", "message %s of %s is acked before %s", m.id(), keyName(m.key.name), earlier.id())
 			}
 		}

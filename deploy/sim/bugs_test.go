@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"cdc/capture/confirm"
+	"cdc/publish/queue"
 	"cdc/schema"
 	"cdc/sink/pull"
 )
@@ -24,7 +27,7 @@ var bugs = []struct {
 	}, []string{"ack"}},
 	{"trust arrival order", func(d *decisions) {
 		d.position = func(_ *change, arrival int) position { return position{CommitLSN: schema.LSN(arrival)} }
-	}, []string{"convergence"}},
+	}, []string{"convergence", "ack"}},
 	{"keepalive while something is in flight", func(d *decisions) {
 		d.confirmable = func(p *publisher) schema.LSN { return max(p.window.Confirmable(), p.keepalive) }
 	}, []string{"confirmed"}},
@@ -52,6 +55,34 @@ var bugs = []struct {
 	{"the gate opens again in the same process", func(d *decisions) {
 		d.repaired = func(_ *world, p *publisher) { p.queue.Open(true) }
 	}, []string{"order"}},
+	{"the gate is open before the topic was looked at", func(d *decisions) {
+		d.gate = func(*publisher) {}
+	}, []string{"confirmed", "order"}},
+	{"requests are too large", func(d *decisions) {
+		d.limits = func(n *nature) queue.Limits {
+			return queue.Limits{Requests: n.requests, RequestMessages: n.messages + 1, RequestBytes: requestBytes}
+		}
+	}, []string{"request"}},
+	{"too many requests", func(d *decisions) {
+		d.limits = func(n *nature) queue.Limits {
+			return queue.Limits{Requests: n.requests + 1, RequestMessages: n.messages, RequestBytes: requestBytes}
+		}
+	}, []string{"in flight"}},
+	{"a worker's clock is ahead", func(d *decisions) {
+		d.asks = func(w *world) queue.Instant { return w.now + time.Millisecond }
+	}, []string{"queue"}},
+	{"an old process writes the state", func(d *decisions) {
+		d.superseded = func(w *world, p *publisher) {
+			p.durable = d.confirmable(p)
+			w.checkpoint(p.durable)
+		}
+	}, []string{"checkpoint", "confirmed"}},
+	{"an answered request goes out again", func(d *decisions) {
+		d.done = func(w *world, p *publisher, r request) { p.queue.Again(r, w.now) }
+	}, []string{"panic"}},
+	{"an answered request stays in flight", func(d *decisions) {
+		d.done = func(w *world, p *publisher, _ request) {}
+	}, []string{"stuck"}},
 	{"the window has no limit", func(d *decisions) {
 		d.full = func(*publisher) bool { return false }
 	}, []string{"window"}},
@@ -74,13 +105,38 @@ func giveBackAlone(s *sink, x *received) []*pull.Delivery {
 	}
 	for _, d := range back[1:] {
 		kept := *s.all[d]
-		delete(s.all, d)
+		s.forget(s.all[d])
 		kept.Delivery = pull.Delivery{}
 		m := kept.message
-		s.order.Received(&kept.Delivery, m.key.name, m.id(), kept.id, m.published)
-		s.all[&kept.Delivery], m.at = &kept, &kept
+		s.order.Received(&kept.Delivery, m.key.ordering(), m.id(), kept.id, m.published)
+		s.all[&kept.Delivery], s.has[m], m.at = &kept, &kept, &kept
 	}
 	return back[:1]
+}
+
+// TestFindsWhatIsLeftOver: nothing the product decides leaves something behind in
+// its machines, so it is done to them here.
+func TestFindsWhatIsLeftOver(t *testing.T) {
+	for name, leave := range map[string]func(*publisher){
+		"nothing":            func(*publisher) {},
+		"a transaction":      func(p *publisher) { p.window.Begin() },
+		"a message":          func(p *publisher) { p.queue.Push([]byte("k"), 1, flight{}) },
+		"a request":          func(p *publisher) { p.queue.Push([]byte("k"), 1, flight{}); p.queue.Next(time.Hour) },
+		"nothing, confirmed": func(p *publisher) { *p.window = *confirm.New(1, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(1, nil)
+			w.run()
+			if w.finding != "" {
+				t.Fatal(w.finding)
+			}
+			leave(w.publisher)
+			w.rest()
+			if found := strings.HasPrefix(w.finding, "left over: "); found != (name != "nothing") {
+				t.Errorf("found %q", w.finding)
+			}
+		})
+	}
 }
 
 // TestFindsPlantedBugs: every checker finds what it is for.

@@ -32,7 +32,7 @@ var confirmSteps = []step{
 	{"vouch", 30, false, func(w *world) bool { return w.publisher != nil && w.publisher.stage == taken }, (*world).vouch},
 	{"save checkpoint", 30, false, func(w *world) bool { return w.publisher != nil && w.publisher.stage == vouched }, func(w *world) {
 		p := w.publisher
-		w.source.checkpoint = max(w.source.checkpoint, p.taken)
+		w.checkpoint(p.taken)
 		p.stage, p.durable = idle, p.taken
 		if w.trace != nil {
 			w.trace.note("%s", p.taken)
@@ -52,13 +52,24 @@ var confirmSteps = []step{
 	}},
 }
 
+// checkpoint writes the state.
+func (w *world) checkpoint(lsn schema.LSN) {
+	if lsn < w.source.checkpoint {
+		w.find("checkpoint", "it falls from %s to %s", w.source.checkpoint, lsn)
+	}
+	w.source.checkpoint = lsn
+}
+
 // vouch looks at the topic anew before what was accepted is counted on. After a
 // fault this process may not confirm any more: it ends.
 func (w *world) vouch() {
 	p := w.publisher
-	if !w.decide.vouch(w, p) {
+	switch {
+	case w.decide.vouch(w, p):
+		p.stage = vouched
+	case p.broken:
 		w.publisherEnds()
-		return
+	default: // the topic has never been good: asked again
+		p.stage = idle
 	}
-	p.stage = vouched
 }

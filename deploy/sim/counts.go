@@ -12,9 +12,12 @@ type counts struct {
 	late  [kinds]int // calls that arrived when nobody waited any more
 
 	changes, copies         int // stored
+	many                    int // transactions in a window at once
 	retries                 int // publish requests sent again
 	void                    int // answers that didn't count, since the gate was shut
 	vanished                int // accepted for nobody
+	old                     int // stored or vanished that came from an old process
+	moved                   int // keys that another sink got
 	redelivered, duplicates int
 	dragged                 int // acked messages that came again behind an earlier one
 	stale, overtaken        int // ack ids of an earlier delivery; acks that came before an earlier one
@@ -32,9 +35,12 @@ func (c *counts) named() []count {
 	list := []count{
 		{"changes stored", &c.changes},
 		{"copies stored", &c.copies},
+		{"window of many", &c.many},
 		{"publish retried", &c.retries},
 		{"publish answer void", &c.void},
 		{"message vanished", &c.vanished},
+		{"message of old publisher", &c.old},
+		{"key moved", &c.moved},
 		{"message redelivered", &c.redelivered},
 		{"acked message duplicated", &c.duplicates},
 		{"acked message dragged", &c.dragged},

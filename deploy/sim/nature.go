@@ -15,19 +15,27 @@ type nature struct {
 	outlet       int // messages outstanding at the sink
 	batchRows    int
 	keyRate      float64
-	ackIDs       int // in an Acknowledge request
-	burst        int // records or messages that come at once
-	transactions int // in all
-	chaosScale   int // sixths of the usual chaos; 0: a quiet run
+	ackIDs       int  // in an Acknowledge request
+	ackBytes     int  // of them
+	sinks        int  // processes
+	keyless      bool // the subscription has no ordering
+	burst        int  // records or messages that come at once
+	transactions int  // in all
+	chaosScale   int  // sixths of the usual chaos; 0: a quiet run
 }
 
 func newNature(r *rand.Rand) nature {
 	n := nature{
 		deferAcks: r.IntN(2) == 0, staleAcks: r.IntN(2) == 0,
-		window: 256 << r.IntN(8), requests: 1 + r.IntN(8), messages: 1 + r.IntN(5),
+		window: 256 << r.IntN(10), requests: 1 + r.IntN(8), messages: 1 + r.IntN(5),
 		outlet: 2 << r.IntN(6), batchRows: 1 << r.IntN(6), ackIDs: 1 << r.IntN(6),
+		ackBytes: 4 << r.IntN(8), sinks: 1 + r.IntN(2),
 		burst: 1 + r.IntN(6), transactions: 10 + r.IntN(50), chaosScale: r.IntN(5),
 	}
+	if r.IntN(8) == 0 {
+		n.transactions, n.window = 5*n.transactions, 1<<20
+	}
+	n.keyless = r.IntN(8) == 0
 	if r.IntN(3) == 0 {
 		n.buckets = 1 + r.IntN(3)
 	}

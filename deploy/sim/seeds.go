@@ -79,6 +79,7 @@ func story(w *world) string {
 	for _, line := range w.trace.last() {
 		fmt.Fprintln(&b, line)
 	}
+	b.Write(w.stack)
 	fmt.Fprintf(&b, "sim: seed=%d nature=%+v\n", w.seed, w.nature)
 	if w.finding == "" {
 		fmt.Fprintf(&b, "sim: seed=%d steps=%d: nothing found\n", w.seed, w.step)

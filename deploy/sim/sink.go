@@ -7,7 +7,7 @@ import (
 	"cdc/sink/pull"
 )
 
-// sink is one process of cdc-sink: the ack order, and for each table a queue of
+// sink is one process of cdc-sink, of which there may be several: the ack order, and for each table a queue of
 // what was received and batches, a simple stand-in for the real ones. What is in
 // here dies with it.
 type sink struct {
@@ -15,8 +15,9 @@ type sink struct {
 	tables map[string]*sinkTable
 	list   []*sinkTable // of tables, so that a seed decides
 	all    map[*pull.Delivery]*received
-	held   map[*keyLog]bool // nothing of the key is written
-	number int              // of messages received
+	has    map[*message]*received // likewise
+	held   map[*keyLog]bool       // nothing of the key is written
+	number int                    // of messages received
 
 	acking  bool // an Acknowledge request is in flight
 	ackable bool // there may be something to ack
@@ -48,31 +49,44 @@ type batch struct {
 const flyingAppends = 2
 
 var sinkSteps = []step{
-	{"start sink", 30, false, func(w *world) bool { return w.sink == nil }, func(w *world) {
-		w.sink = &sink{tables: make(map[string]*sinkTable), all: make(map[*pull.Delivery]*received), held: make(map[*keyLog]bool)}
-	}},
-	{"crash sink", 1, true, func(w *world) bool { return w.sink != nil }, (*world).crashSink},
-	{"age a batch", 40, false, func(w *world) bool { return anyTable(w, (*sinkTable).full) }, (*world).cut},
-	{"append again", 30, false, func(w *world) bool { return anyTable(w, (*sinkTable).retries) }, func(w *world) {
-		t := choose(w, w.sink.list, (*sinkTable).retries)
+	{"start sink", 30, false, func(w *world) bool { return len(w.sinks) < w.nature.sinks }, (*world).startSink},
+	sinkStep("crash sink", 1, true, func(*sink) bool { return true }, (*world).crashSink),
+	sinkStep("age a batch", 40, false, (*sink).cuts, (*world).cut),
+	sinkStep("append again", 30, false, (*sink).retries, func(w *world, s *sink) {
+		t := choose(w, s.list, (*sinkTable).retries)
 		b := t.again[0]
 		t.again = t.again[1:]
-		w.append(t, b)
-	}},
-	{"hold a key", 2, true, func(w *world) bool { return w.sink != nil && len(w.topic.list) > 0 }, func(w *world) {
-		w.sink.held[choose(w, w.topic.list, func(*keyLog) bool { return true })] = true
-	}},
-	{"let keys go", 3, false, func(w *world) bool { return w.sink != nil && len(w.sink.held) > 0 }, func(w *world) { clear(w.sink.held) }},
-	{"give back", 1, true, func(w *world) bool { return w.sink != nil && anyKey(w, (*keyLog).outstanding) }, (*world).giveBack},
+		w.append(s, t, b)
+	}),
+	sinkStep("hold a key", 2, true, (*sink).outstanding, func(w *world, s *sink) {
+		s.held[choose(w, w.topic.list, func(*keyLog) bool { return true })] = true
+	}),
+	sinkStep("let keys go", 3, false, func(s *sink) bool { return len(s.held) > 0 }, func(_ *world, s *sink) { clear(s.held) }),
+	sinkStep("give back", 1, true, (*sink).outstanding, (*world).giveBack),
+}
+
+// sinkStep is a step of any sink that fits.
+func sinkStep(name string, weight int, chaos bool, fits func(*sink) bool, do func(*world, *sink)) step {
+	return step{
+		name, weight, chaos,
+		func(w *world) bool { return slices.ContainsFunc(w.sinks, fits) },
+		func(w *world) { do(w, choose(w, w.sinks, fits)) },
+	}
+}
+
+func (w *world) startSink() {
+	w.sinks = append(w.sinks, &sink{
+		tables: make(map[string]*sinkTable), all: make(map[*pull.Delivery]*received),
+		has: make(map[*message]*received), held: make(map[*keyLog]bool),
+	})
 }
 
 func (t *sinkTable) full() bool    { return len(t.queue) > 0 && t.flying < flyingAppends }
 func (t *sinkTable) retries() bool { return len(t.again) > 0 }
 
-// anyTable reports whether there is a table that fits.
-func anyTable(w *world, fits func(*sinkTable) bool) bool {
-	return w.sink != nil && slices.ContainsFunc(w.sink.list, fits)
-}
+func (s *sink) cuts() bool        { return slices.ContainsFunc(s.list, (*sinkTable).full) }
+func (s *sink) retries() bool     { return slices.ContainsFunc(s.list, (*sinkTable).retries) }
+func (s *sink) outstanding() bool { return len(s.has) > 0 }
 
 // receive is one delivery.
 func (s *sink) receive(w *world, m *message) {
@@ -81,14 +95,13 @@ func (s *sink) receive(w *world, m *message) {
 	}
 	id := m.ackID()
 	fresh := &received{message: m, id: id}
-	d, again := s.order.Received(&fresh.Delivery, m.key.name, m.id(), id, m.published)
+	d, again := s.order.Received(&fresh.Delivery, m.key.ordering(), m.id(), id, m.published)
 	s.ackable = true
-	m.by = s
 	if again {
-		s.all[d].id = id
+		s.all[d].id, m.at = id, s.all[d]
 		return
 	}
-	s.all[d], m.at = fresh, fresh
+	s.all[d], s.has[m], m.at = fresh, fresh, fresh
 	s.number++
 	fresh.number = s.number
 	name := m.change.Table.Name
@@ -102,8 +115,7 @@ func (s *sink) receive(w *world, m *message) {
 }
 
 // cut makes a batch of what a table has gathered.
-func (w *world) cut() {
-	s := w.sink
+func (w *world) cut(s *sink) {
 	t := choose(w, s.list, (*sinkTable).full)
 	b := &batch{}
 	heads := make(map[string]int)
@@ -138,15 +150,19 @@ func (w *world) cut() {
 	}
 	t.flying++
 	w.decide.sent(s, b)
-	w.append(t, b)
+	w.append(s, t, b)
 }
 
 // append sends a batch.
-func (w *world) append(t *sinkTable, b *batch) {
-	s := w.sink
+func (w *world) append(s *sink, t *sinkTable, b *batch) {
 	w.send(appending, &call{
 		caller: s,
-		arrive: func() { w.bigquery.apply(w, b.rows) },
+		arrive: func() {
+			w.bigquery.apply(w, b.rows)
+			for _, x := range b.messages {
+				x.message.change.written = true
+			}
+		},
 		answer: func(ok bool) {
 			if !ok {
 				t.again = append(t.again, b)
@@ -172,26 +188,25 @@ func (s *sink) written(b *batch) {
 	s.ackable = true
 }
 
-func (k *keyLog) outstanding() bool {
-	return slices.ContainsFunc(k.messages, (*message).isOutstanding)
-}
-func (m *message) isOutstanding() bool { return m.at != nil }
-
 // giveBack gives a message back that was held for too long, with all later ones
-// of its key. The request may be lost: then their leases expire.
-func (w *world) giveBack() {
-	k := choose(w, w.topic.list, (*keyLog).outstanding)
-	m := choose(w, k.messages, (*message).isOutstanding)
-	back := w.decide.giveBack(w.sink, m.at)
+// of its key. The request may be lost: then their leases expire. For a message
+// that somebody else has by now it does nothing.
+func (w *world) giveBack(s *sink) {
+	has := func(m *message) bool { return s.has[m] != nil }
+	k := choose(w, w.topic.list, func(k *keyLog) bool { return slices.ContainsFunc(k.messages, has) })
+	m := choose(w, k.messages, has)
+	ours := m.at == s.has[m]
+	back := w.decide.giveBack(s, s.has[m])
 	for _, d := range back {
-		x := w.sink.all[d]
-		x.gone, x.message.at, x.message.given = true, nil, true
-		delete(w.sink.all, d)
+		x := s.all[d]
+		x.gone = true
+		s.forget(x)
+		x.message.given = true
 	}
 	w.counts.givenBack += len(back)
 	if len(back) > 0 {
-		w.checkGivenBack(m)
-		if !m.acked && w.r.IntN(2) == 0 {
+		w.checkGivenBack(s, m)
+		if ours && !m.acked && w.r.IntN(2) == 0 {
 			w.redeliver(m)
 		}
 	}
@@ -202,25 +217,33 @@ func (w *world) giveBack() {
 
 // checkGivenBack: nothing later of the key stays, except what is in the
 // Acknowledge request in flight and what is about to come again.
-func (w *world) checkGivenBack(m *message) {
+func (w *world) checkGivenBack(s *sink, m *message) {
 	for _, later := range m.key.messages[m.index:max(m.index, m.key.next)] {
-		if later.at != nil && !later.at.sending {
+		if x := s.has[later]; x != nil && x.id == later.ackID() && !x.sending {
 			w.find("give back", "%s of %s stays while %s is given back", later.change.Position, keyName(m.key.name), m.change.Position)
 		}
 	}
 }
 
-// crashSink loses what the sink has. Its leases run on for a while.
-func (w *world) crashSink() {
-	w.abandon(w.sink)
-	w.sink = nil
-	for _, k := range w.topic.list {
-		for _, m := range k.messages[:k.next] {
+// forget lets go of a message.
+func (s *sink) forget(x *received) {
+	delete(s.all, &x.Delivery)
+	delete(s.has, x.message)
+	if x.message.at == x {
+		x.message.at = nil
+	}
+}
+
+// crashSink loses what a sink has. Its leases run on for a while.
+func (w *world) crashSink(s *sink) {
+	w.abandon(s)
+	w.sinks = slices.DeleteFunc(w.sinks, func(other *sink) bool { return other == s })
+	for m, x := range s.has {
+		if m.at == x {
 			m.at = nil
 		}
-		for _, m := range k.messages[k.next:] {
-			m.at = nil // it is to be delivered again
-		}
-		k.orphan = true
+	}
+	for _, k := range w.topic.list {
+		k.orphan = k.orphan || k.owner == s
 	}
 }

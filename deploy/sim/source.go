@@ -16,7 +16,9 @@ type source struct {
 	confirmed  schema.LSN // the slot's confirmed_flush_lsn
 	saved      schema.LSN // what of it survives a crash of the server
 	checkpoint schema.LSN // the publisher's state, durable when written
-	other      bool       // WAL of others follows the last transaction
+	owner      *publisher // of the state: the process that was started last
+	foreign    schema.LSN // WAL of others that follows the last transaction, in bytes
+	empty      int        // transactions without a change of ours in a row
 }
 
 type position = schema.Position
@@ -32,6 +34,7 @@ type change struct {
 	row      string // names the row
 	ordering string // ordering key
 	bytes    int    // as a message
+	written  bool   // it is in BigQuery, or a newer one of its row that hid it
 }
 
 func newSource(seed uint64, r *rand.Rand) source {
@@ -57,9 +60,19 @@ func tables() []*schema.Table {
 var sourceSteps = []step{
 	{"commit", 10, false, func(w *world) bool { return !w.healed && len(w.source.log) < w.nature.transactions }, (*world).commit},
 	{
+		"commit without a change", 3, false,
+		func(w *world) bool {
+			return !w.healed && len(w.source.log) > 0 && w.source.empty < 2 && w.source.foreign == 0
+		},
+		func(w *world) {
+			w.source.empty++
+			w.source.log = append(w.source.log, transaction{end: w.source.end() + 2})
+		},
+	},
+	{
 		"others write WAL", 2, false,
-		func(w *world) bool { return !w.healed && len(w.source.log) > 0 && !w.source.other },
-		func(w *world) { w.source.other = true },
+		func(w *world) bool { return !w.healed && len(w.source.log) > 0 && w.source.foreign == 0 },
+		func(w *world) { w.source.foreign = 2 },
 	},
 	{"slot saved", 2, false, func(w *world) bool { return w.source.saved < w.source.confirmed }, func(w *world) { w.source.saved = w.source.confirmed }},
 	{"crash source", 1, true, func(w *world) bool { return w.publisher != nil }, (*world).crashSource},
@@ -82,12 +95,16 @@ func (w *world) commit() {
 		w.order.Commit(x.row, c.Position)
 	}
 	w.source.log = append(w.source.log, t)
-	w.source.other = false
+	w.source.foreign, w.source.empty = 0, 0
 	w.confirmed.Commit(tx.End, tx.Positions()...)
 	if w.trace != nil {
 		w.trace.note("%d changes, end %s", len(t.changes), tx.End)
 	}
 }
+
+// walEnd is where the WAL ends. The next commit record starts 8 bytes after the
+// last one with a change at the earliest.
+func (s *source) walEnd() schema.LSN { return s.end() + s.foreign }
 
 // end is the end of the log's last transaction.
 func (s *source) end() schema.LSN {

@@ -13,5 +13,5 @@ type step struct {
 }
 
 func allSteps() []step {
-	return slices.Concat(sourceSteps, publisherSteps, confirmSteps, watchSteps, topicSteps, sinkSteps, ackSteps, callSteps())
+	return slices.Concat(sourceSteps, publisherSteps, takeoverSteps, confirmSteps, watchSteps, topicSteps, sinkSteps, ackSteps, callSteps())
 }

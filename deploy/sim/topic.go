@@ -18,10 +18,12 @@ type topic struct {
 // keyLog is the messages of one ordering key in the order of storing.
 type keyLog struct {
 	name     string
+	keyless  bool // one message without an ordering key: nothing holds it back or drags it
 	messages []*message
-	next     int  // the first that isn't delivered, or has to be again
-	unacked  int  // everything before it is acked
-	orphan   bool // the process that had its messages died
+	next     int   // the first that isn't delivered, or has to be again
+	unacked  int   // everything before it is acked
+	owner    *sink // whom the last message was delivered to
+	orphan   bool  // it died
 }
 
 // message is one stored message. Copies are messages of their own.
@@ -35,8 +37,7 @@ type message struct {
 	acked     bool
 	deferred  bool // acked, but an earlier one of the key isn't
 
-	at *received // outstanding there
-	by *sink     // received there, and its ack isn't known to have held
+	at *received // the newest delivery, while its process has it
 
 	given bool // given back and not delivered since: later ones may have been on their way already
 }
@@ -90,14 +91,9 @@ func (w *world) store(key string, messages []flight) {
 		w.counts.vanished += len(messages)
 		return
 	}
-	k := w.topic.keys[key]
-	if k == nil {
-		k = &keyLog{name: key}
-		w.topic.keys[key] = k
-		w.topic.list = append(w.topic.list, k)
-	}
 	w.topic.clock++ // one time for all of a request
 	for _, f := range messages {
+		k := w.keyLog(key)
 		m := &message{change: f.change, key: k, number: len(w.topic.all), index: len(k.messages), published: w.topic.clock}
 		k.messages = append(k.messages, m)
 		w.topic.all = append(w.topic.all, m)
@@ -109,8 +105,39 @@ func (w *world) store(key string, messages []flight) {
 	}
 }
 
+// keyLog returns where a message of the key goes: without ordering each one is on
+// its own.
+func (w *world) keyLog(key string) *keyLog {
+	k := w.topic.keys[key]
+	if k == nil || k.keyless {
+		k = &keyLog{name: key, keyless: w.nature.keyless}
+		w.topic.keys[key] = k
+		w.topic.list = append(w.topic.list, k)
+	}
+	return k
+}
+
+// ordering is the key as the sink sees it.
+func (k *keyLog) ordering() string {
+	if k.keyless {
+		return ""
+	}
+	return k.name
+}
+
 func (w *world) deliverable() bool {
-	return w.sink != nil && w.sink.order.Outstanding() < w.nature.outlet && anyKey(w, (*keyLog).waiting)
+	return slices.ContainsFunc(w.topic.list, w.goesOut)
+}
+
+// goesOut reports whether there is something to deliver and somebody to take it.
+func (w *world) goesOut(k *keyLog) bool {
+	return k.waiting() && slices.ContainsFunc(w.sinks, func(s *sink) bool { return w.takes(s, k) })
+}
+
+// takes reports whether s may get messages of k: while one process has some that
+// aren't acked, nobody else does.
+func (w *world) takes(s *sink, k *keyLog) bool {
+	return s.order.Outstanding() < w.nature.outlet && (k.owner == s || k.owner == nil || k.orphan || !k.leased())
 }
 
 // waiting reports whether there is something to deliver.
@@ -119,12 +146,16 @@ func (k *keyLog) waiting() bool { return k.next < len(k.messages) && !k.blocked(
 // blocked: while a dead process has leases, nobody gets messages of the key.
 func (k *keyLog) blocked() bool { return k.orphan && k.lost() }
 
-// deliver gives the sink some messages of a key, in order.
+// deliver gives a sink some messages of a key, in order.
 func (w *world) deliver() {
-	k := choose(w, w.topic.list, (*keyLog).waiting)
-	k.orphan = false
+	k := choose(w, w.topic.list, w.goesOut)
+	s := choose(w, w.sinks, func(s *sink) bool { return w.takes(s, k) })
+	if k.owner != nil && k.owner != s && !k.orphan {
+		w.counts.moved++
+	}
+	k.owner, k.orphan = s, false
 	for range 1 + w.r.IntN(w.nature.burst) {
-		if k.next == len(k.messages) || w.sink.order.Outstanding() >= w.nature.outlet {
+		if k.next == len(k.messages) || s.order.Outstanding() >= w.nature.outlet {
 			return
 		}
 		m := k.messages[k.next]
@@ -138,7 +169,7 @@ func (w *world) deliver() {
 		}
 		m.acked, m.deferred, m.given = false, false, false
 		k.unacked = min(k.unacked, m.index)
-		w.sink.receive(w, m)
+		s.receive(w, m)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,10 @@ type world struct {
 	healed  bool // no chaos any more, only what brings everything to its end
 
 	source    source
-	publisher *publisher // nil: down
+	publisher *publisher   // nil: down
+	old       []*publisher // that lost the slot and don't know yet
 	topic     topic
-	sink      *sink // nil: down
+	sinks     []*sink // those that are up
 	bigquery  bigquery
 	calls     [kinds][]*call
 
@@ -36,13 +38,14 @@ type world struct {
 	convergence schematest.Convergence
 
 	finding string // the first; it ends the run
+	stack   []byte // of a panic
 	counts  counts
 	trace   *trace // nil: off
 }
 
 const (
 	chaosSteps = 1200
-	drainSteps = 60_000 // an honest world needs a few hundred to two thousand
+	drainSteps = 150_000 // an honest world needs two thousand, rarely twenty thousand
 )
 
 // newWorld returns the world of a seed at its beginning.
@@ -66,6 +69,7 @@ func newWorld(seed uint64, plant func(*decisions)) *world {
 // run lets chaos reign for some steps, then heals the world, lets it finish and
 // compares. It stops at the first finding.
 func (w *world) run() {
+	defer w.recovered()
 	for w.step = 1; w.step <= chaosSteps && w.finding == ""; w.step++ {
 		w.next()
 	}
@@ -79,6 +83,14 @@ func (w *world) run() {
 	}
 	if w.finding == "" {
 		w.end()
+	}
+}
+
+// recovered makes a panic of a machine a finding like any other, with its seed.
+func (w *world) recovered() {
+	if r := recover(); r != nil {
+		w.stack = debug.Stack()
+		w.find("panic", "%v", r)
 	}
 }
 
@@ -130,8 +142,8 @@ func (w *world) take(i int) {
 func (w *world) heal() {
 	w.healed = true
 	w.trace.begin(w.step, "heal")
-	if w.sink != nil {
-		clear(w.sink.held)
+	for _, s := range w.sinks {
+		clear(s.held)
 	}
 	for i := range w.weights {
 		w.weights[i] = max(w.weights[i], 16)
@@ -144,18 +156,21 @@ func (w *world) heal() {
 
 // quiet reports whether nothing is left to do.
 func (w *world) quiet() bool {
-	p, s := w.publisher, w.sink
-	if p == nil || s == nil || p.next < len(w.source.log) || p.queue.Messages() > 0 || w.source.confirmed < w.source.end() {
+	p := w.publisher
+	if p == nil || len(w.old) > 0 || p.next < len(w.source.log) || p.queue.Messages() > 0 || w.source.confirmed < w.source.walEnd() {
 		return false
 	}
-	return s.order.Outstanding() == 0 && !slices.ContainsFunc(w.topic.list, (*keyLog).unfinished) &&
+	if len(w.sinks) < w.nature.sinks || slices.ContainsFunc(w.sinks, func(s *sink) bool { return s.order.Outstanding() > 0 || s.outstanding() }) {
+		return false
+	}
+	return !slices.ContainsFunc(w.topic.list, (*keyLog).unfinished) &&
 		!slices.ContainsFunc(w.calls[:], func(c []*call) bool { return len(c) > 0 })
 }
 
 // left says what keeps the world from being quiet.
 func (w *world) left() string {
-	list := []string{fmt.Sprintf("publisher up %t, sink up %t, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, w.sink != nil,
-		w.source.confirmed, w.source.end(), len(w.calls[publishing]), len(w.calls[appending]), len(w.calls[acking]))}
+	list := []string{fmt.Sprintf("publisher up %t, old ones %d, sinks up %d, confirmed %s of %s, calls %d/%d/%d", w.publisher != nil, len(w.old),
+		len(w.sinks), w.source.confirmed, w.source.walEnd(), len(w.calls[publishing]), len(w.calls[appending]), len(w.calls[acking]))}
 	if p := w.publisher; p != nil {
 		list = append(list, fmt.Sprintf("%d messages queued, %d transactions to receive", p.queue.Messages(), len(w.source.log)-p.next))
 	}
@@ -164,8 +179,8 @@ func (w *world) left() string {
 			list = append(list, fmt.Sprintf("%s delivered to %d and acked to %d of %d", keyName(k.name), k.next, k.unacked, len(k.messages)))
 		}
 	}
-	if s := w.sink; s != nil {
-		list = append(list, fmt.Sprintf("%d messages outstanding", s.order.Outstanding()))
+	for _, s := range w.sinks {
+		list = append(list, fmt.Sprintf("%d messages outstanding, the sink has %d", s.order.Outstanding(), len(s.has)))
 	}
 	return strings.Join(list, ", ")
 }

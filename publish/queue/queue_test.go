@@ -354,3 +354,58 @@ func TestQueueClear(t *testing.T) {
 		t.Error("it can't be used any more")
 	}
 }
+
+// TestQueueCounts: what was handed out before the queue was shut doesn't count
+// any more, also when it is open again.
+func TestQueueCounts(t *testing.T) {
+	q := New[int](Limits{Requests: 2, RequestMessages: 1, RequestBytes: 10})
+	q.Push([]byte("a"), 1, 1)
+	q.Push([]byte("b"), 1, 1)
+	before, _ := q.Next(0)
+	q.Open(true)
+	if !q.Counts(before) {
+		t.Error("doesn't count though the queue was open all the time")
+	}
+	q.Open(false)
+	if q.Counts(before) {
+		t.Error("counts while the queue is shut")
+	}
+	q.Open(true)
+	if q.Counts(before) {
+		t.Error("counts since the queue is open again")
+	}
+	after, ok := q.Next(0)
+	if !ok || !q.Counts(after) {
+		t.Error("what was handed out afterwards doesn't count")
+	}
+}
+
+// TestQueueRestsAfterFailure: what failed was sent too. A retry waits for the
+// rate of its key, and keys wake in the order of their times.
+func TestQueueRestsAfterFailure(t *testing.T) {
+	q := New[int](Limits{Requests: 9, RequestMessages: 9, RequestBytes: 10_000, KeyRateBytesPerSecond: 1000})
+	var want []string
+	for i := range 9 {
+		key, bytes := fmt.Sprint("k", i), 1000*(1+i*7%9)
+		q.Push([]byte(key), bytes, i)
+		r, _ := q.Next(0)
+		q.Failed(r, time.Millisecond)
+	}
+	for second := range 9 {
+		for i := range 9 {
+			if i*7%9 == second {
+				want = append(want, fmt.Sprint("k", i))
+			}
+		}
+		now := Instant(second+1) * time.Second
+		if at, _ := q.Wake(); at != now {
+			t.Fatalf("wakes at %s, want %s", at, now)
+		}
+		if _, ok := q.Next(now - 1); ok {
+			t.Fatalf("%s: sent before the last attempt was paid for", now)
+		}
+		if r, ok := q.Next(now); !ok || r.Key != want[second] {
+			t.Fatalf("%s: %t %s, want %s", now, ok, r.Key, want[second])
+		}
+	}
+}

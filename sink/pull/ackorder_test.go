@@ -382,3 +382,21 @@ func TestOrderDoneAfterGiveBack(t *testing.T) {
 		}
 	}
 }
+
+// What is done once more while its ack is in flight is acked once.
+func TestOrderDoneWhileSending(t *testing.T) {
+	for _, key := range []string{"k", ""} {
+		var o Order
+		var d Delivery
+		o.Received(&d, key, "m", "a", 1)
+		o.Done(&d)
+		batch := o.Take(10, 1000)
+		o.Done(&d)
+		if n := o.Acked(batch); n != 1 || o.Outstanding() != 0 {
+			t.Errorf("key %q: %d forgotten, %d outstanding", key, n, o.Outstanding())
+		}
+		if again := o.Take(10, 1000); len(again) != 0 {
+			t.Errorf("key %q: acked twice", key)
+		}
+	}
+}
