@@ -94,7 +94,9 @@ func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) 
 	if st.newName != "" {
 		return &result{ddl: "ALTER", kind: kind}, s.rename(t, st.newName)
 	}
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return nil, e
+	}
 	defer t.mu.Unlock()
 	now := s.clock.now()
 	t.catchUp(now)
@@ -130,6 +132,7 @@ func (t *table) alter(actions []alterAction, now time.Time) *restError {
 			if e := t.setOptions(*a.options); e != nil {
 				return e
 			}
+			t.overdue(now)
 		}
 	}
 	t.changed(now)
@@ -210,7 +213,9 @@ func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restEr
 	if e := t.mustBe(false); e != nil {
 		return nil, e
 	}
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return nil, e
+	}
 	defer t.mu.Unlock()
 	switch {
 	case t.active && st.word != "INSERT":
@@ -219,7 +224,7 @@ func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restEr
 		return nil, restUnhandled(st.word + " isn't built")
 	}
 	if !q.dryRun {
-		t.inserted = nil
+		t.inserted, t.measured = nil, tableSize{}
 	}
 	return &result{ddl: "TRUNCATE", kind: "TRUNCATE_TABLE"}, nil
 }
