@@ -37,6 +37,12 @@ func (c *connection) storeRows(rows [][]byte, m *merged) *appendError {
 	rng := rand.New(rand.NewPCG(s.config.Seed, seed))
 
 	t.mu.Lock()
+	if t.gone {
+		t.mu.Unlock()
+		e := noTable(t.id(), "")
+		e.ends = true
+		return e
+	}
 	t.catchUp(now)
 	t.request = seed
 	t.streamed = now

@@ -1,6 +1,9 @@
 package bigquerytest
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // interval is the pace of background applies.
 //
@@ -18,11 +21,24 @@ func (t *table) interval() time.Duration {
 func (t *table) catchUp(now time.Time) {
 	t.forget(now)
 	every := t.interval()
-	if t.paused || !t.active || every <= 0 {
+	if t.paused || every <= 0 {
 		return
 	}
-	if passed := now.Sub(t.applied) / every; passed > 0 {
-		t.apply(t.applied.Add(passed * every))
+	due := t.applied.Add(now.Sub(t.applied) / every * every)
+	switch {
+	case !due.After(t.applied):
+	case t.active:
+		t.apply(due)
+	default:
+		t.applied = due // nothing was there to apply
+	}
+}
+
+// overdue runs the apply that is late because it was held back or because the
+// interval was longer until now: now, with all that came since it was due.
+func (t *table) overdue(now time.Time) {
+	if every := t.interval(); !t.paused && t.active && every > 0 && now.Sub(t.applied) >= every {
+		t.apply(now)
 	}
 }
 
@@ -30,6 +46,10 @@ func (t *table) catchUp(now time.Time) {
 func (t *table) apply(at time.Time) {
 	t.epoch++
 	t.applied, t.everApply = at, true
+	for _, d := range t.unapplied {
+		t.drop(d)
+	}
+	t.unapplied = nil
 	t.applies = append(t.applies, applied{t.epoch, at})
 	if len(t.applies) > maxApplies {
 		t.applies = append([]applied(nil), t.applies[1:]...)
@@ -49,15 +69,31 @@ const maxApplies = 64
 func (t *table) forget(now time.Time) {
 	n := 0
 	for n < len(t.tombs) && t.tombs[n].v.forgotten(now) {
-		key := t.tombs[n].key
-		if e := t.entries[key]; e != nil && e.cur == t.tombs[n].v && t.baseline(e).gone() {
-			delete(t.entries, key)
+		if !t.drop(t.tombs[n]) {
+			t.unapplied = append(t.unapplied, t.tombs[n])
 		}
 		n++
 	}
 	if n > 0 {
 		t.tombs = append([]tomb(nil), t.tombs[n:]...)
 	}
+	if len(t.unapplied) > len(t.entries)+1000 { // keys that were deleted many times
+		t.unapplied = slices.DeleteFunc(t.unapplied, t.drop)
+	}
+}
+
+// drop takes out a key that was deleted and isn't in the baseline; of one that
+// lives again there is nothing to do. It returns false while the baseline has it.
+func (t *table) drop(d tomb) bool {
+	e := t.entries[d.key]
+	if e == nil || e.cur != d.v {
+		return true
+	}
+	if !t.baseline(e).gone() {
+		return false
+	}
+	delete(t.entries, d.key)
+	return true
 }
 
 func (v *version) gone() bool { return v == nil || v.deleted }
@@ -86,7 +122,9 @@ func (s *Server) PauseApply(project, dataset, table string, paused bool) {
 	if t := s.catalog.table(project, dataset, table); t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.catchUp(s.clock.now())
+		now := s.clock.now()
+		t.catchUp(now)
 		t.paused = paused
+		t.overdue(now)
 	}
 }

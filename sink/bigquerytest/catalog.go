@@ -122,6 +122,7 @@ func (c *catalog) forget(d *dataset, t *table) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.gone = true
 	c.dropped[[3]string{t.project, t.dataset, t.name}] = dropped{now, t.updates}
 	delete(d.tables, t.name)
 }

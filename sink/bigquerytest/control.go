@@ -102,6 +102,14 @@ func checkFault(f Fault) error {
 		return fmt.Errorf("status: %d is not an error's (400–599)", f.Status)
 	case strings.Count(f.Table, ".") > 2 || strings.ContainsAny(f.Table, ":/"):
 		return fmt.Errorf("table: %q is not written table, dataset.table or project.dataset.table", f.Table)
+	case f.Key != "" && f.Kind != FaultRefuseRow && f.Kind != FaultRefuseRequest:
+		return fmt.Errorf("key: only %s and %s have one", FaultRefuseRow, FaultRefuseRequest)
+	case f.Delay != 0 && f.Kind != FaultSlow:
+		return fmt.Errorf("delay: only %s has one", FaultSlow)
+	case (f.Status != 0 || f.Reason != "") && f.Kind != FaultREST:
+		return fmt.Errorf("status, reason: only %s has them", FaultREST)
+	case f.Table != "" && f.Method != "" && !strings.HasPrefix(strings.ToLower(f.Method), "table"), f.Table != "" && strings.EqualFold(f.Method, "tables.list"):
+		return fmt.Errorf("table: %s isn't about one", f.Method)
 	case f.Kind == FaultRefuseRow && f.Key == "":
 		return errors.New("key is missing: the values of the row's key columns, joined by commas")
 	case f.Kind == FaultSlow && f.Delay <= 0:

@@ -12,7 +12,8 @@ type TableState struct {
 	Rows     int    // of the current state, everything merged
 	Baseline int    // of the last background apply
 	// AppliedAt is the apply watermark: everything stored before it is in the
-	// baseline. It is the table's creation until the first apply.
+	// baseline. Before the first apply it is when one would have been due last,
+	// at first the table's creation.
 	AppliedAt time.Time
 	// MaxStaleness is 0 for a table without one.
 	MaxStaleness time.Duration

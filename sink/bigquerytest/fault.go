@@ -2,10 +2,13 @@ package bigquerytest
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	bq "google.golang.org/api/bigquery/v2"
 
 	"google.golang.org/grpc/codes"
 )
@@ -56,7 +59,8 @@ var faultKinds = []FaultKind{
 type Fault struct {
 	Kind FaultKind
 	// Table ("table", "dataset.table" or "project.dataset.table") limits the
-	// fault to one table.
+	// fault to one table: to what is appended to it, or to the REST calls whose
+	// names begin with tables or tabledata, but tables.list.
 	Table string
 	// Count is how often it happens: 0 means once, negative for ever.
 	Count int
@@ -132,7 +136,19 @@ func (f *Fault) onTable(project, dataset, table string) bool {
 
 // onCall says whether the fault is about this REST call.
 func (f *Fault) onCall(c *call) bool {
-	return f.isREST() && (f.Method == "" || strings.EqualFold(f.Method, c.method)) && f.onTable(c.project, c.dataset, c.table)
+	return f.isREST() && (f.Method == "" || strings.EqualFold(f.Method, c.method)) && f.onTable(c.project, c.dataset, c.aboutTable())
+}
+
+// aboutTable is the table that the call is about, "" for none.
+func (c *call) aboutTable() string {
+	if c.method == "tables.insert" {
+		var in bq.Table
+		if json.Unmarshal(c.body, &in) == nil && in.TableReference != nil {
+			return in.TableReference.TableId
+		}
+	}
+	name, _, _ := strings.Cut(c.table, ":") // a verb may follow
+	return name
 }
 
 // refusal is the answer of a fault that stores nothing.

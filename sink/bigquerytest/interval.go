@@ -2,7 +2,6 @@ package bigquerytest
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -23,8 +22,7 @@ func parseIntervalText(text string) (time.Duration, bool) {
 	if m == nil || atoi(m[1]) != 0 || atoi(m[2]) != 0 {
 		return 0, false
 	}
-	d := time.Duration(atoi(m[3])) * 24 * time.Hour
-	return addClock(d, m[4:])
+	return addClock(atoi(m[3]), m[4:])
 }
 
 // parseClockText reads H:M:S, the text of INTERVAL '…' HOUR TO SECOND.
@@ -36,12 +34,22 @@ func parseClockText(text string) (time.Duration, bool) {
 	return addClock(0, m[1:])
 }
 
-func addClock(d time.Duration, hms []string) (time.Duration, bool) {
-	seconds := (atoi(hms[0])*60+atoi(hms[1]))*60 + atoi(hms[2])
-	if atoi(hms[1]) > 59 || atoi(hms[2]) > 59 || seconds > math.MaxInt64/int64(time.Second)/4 {
+func addClock(days int64, hms []string) (time.Duration, bool) {
+	if atoi(hms[1]) > 59 || atoi(hms[2]) > 59 {
 		return 0, false
 	}
-	return d + time.Duration(seconds)*time.Second, true
+	return intervalOf(((days*24+atoi(hms[0]))*60+atoi(hms[1]))*60+atoi(hms[2]), time.Second)
+}
+
+// maxInterval is the longest one here; the service's are a hundred times as long.
+const maxInterval = 100 * 365 * 24 * time.Hour
+
+// intervalOf is n units, if that isn't too long.
+func intervalOf(n int64, unit time.Duration) (time.Duration, bool) {
+	if n > int64(maxInterval/unit) {
+		return 0, false
+	}
+	return time.Duration(n) * unit, true
 }
 
 func atoi(s string) int64 {

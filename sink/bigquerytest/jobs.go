@@ -4,30 +4,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	bq "google.golang.org/api/bigquery/v2"
 )
 
-// maxJobs is how many jobs are remembered; the oldest are forgotten.
-const maxJobs = 256
-
 // maxPageRows bounds one page of rows.
 const maxPageRows = 10_000
-
-// job is a finished query: it ran while it was inserted.
-type job struct {
-	meta    bq.Job
-	result  *result
-	refused *restError
-}
-
-type jobs struct {
-	mu    sync.Mutex
-	byID  map[string]*job
-	order []string
-	next  int
-}
 
 // jobRequest is what jobs.query and jobs.insert have in common.
 type jobRequest struct {
@@ -44,31 +26,23 @@ func (s *Server) runJob(project string, r jobRequest) (*job, *restError) {
 	if r.legacy {
 		return nil, restUnhandled("legacy SQL isn't built")
 	}
-	j := &job{}
+	j := &job{done: make(chan struct{})}
 	s.jobs.mu.Lock()
-	if s.jobs.byID == nil {
-		s.jobs.byID = map[string]*job{}
-	}
 	if r.id == "" {
 		s.jobs.next++
 		r.id = "job_" + strconv.Itoa(s.jobs.next)
 	}
-	if s.jobs.byID[project+"."+r.id] != nil {
+	id := project + "." + r.id
+	if s.jobs.byID[id] != nil {
 		s.jobs.mu.Unlock()
 		return nil, restDuplicate(ruleDuplicate, fmt.Sprintf("Already Exists: Job %s:%s.%s", project, r.location, r.id))
 	}
-	s.jobs.byID[project+"."+r.id] = j
-	s.jobs.order = append(s.jobs.order, project+"."+r.id)
-	if len(s.jobs.order) > maxJobs {
-		delete(s.jobs.byID, s.jobs.order[0])
-		s.jobs.order = append([]string(nil), s.jobs.order[1:]...)
-	}
+	s.jobs.add(id, j)
 	s.jobs.mu.Unlock()
+	defer s.jobs.finish(id, j)
 
 	now := millis(s.clock.now())
 	out, refused := s.run(r.sql, r.context)
-	s.jobs.mu.Lock()
-	defer s.jobs.mu.Unlock()
 	j.result, j.refused = out, refused
 	j.meta = bq.Job{
 		Kind: "bigquery#job", Id: project + ":" + r.location + "." + r.id,
@@ -116,16 +90,6 @@ func (s *Server) dryRun(project string, r jobRequest) (*bq.Job, *restError) {
 		Status:        &bq.JobStatus{State: "DONE"},
 		Statistics:    &bq.JobStatistics{CreationTime: millis(s.clock.now()), TotalBytesProcessed: out.bytes, Query: statistics},
 	}, nil
-}
-
-func (s *Server) findJob(project, id string) (*job, *restError) {
-	s.jobs.mu.Lock()
-	defer s.jobs.mu.Unlock()
-	j := s.jobs.byID[project+"."+id]
-	if j == nil || j.meta.JobReference == nil {
-		return nil, restNotFound(ruleNotFound, "Not found: Job "+project+":"+id)
-	}
-	return j, nil
 }
 
 func (c *call) insertJob() (any, *restError) {
@@ -204,9 +168,13 @@ func (c *call) query() (any, *restError) {
 	}
 	j, e := c.server.findJob(c.project, r.id)
 	if e != nil {
-		if j, e = c.server.runJob(c.project, r); e != nil {
-			return nil, e
-		}
+		j, e = c.server.runJob(c.project, r)
+	}
+	if e != nil && in.RequestId != "" && e.reason == "duplicate" {
+		j, e = c.server.findJob(c.project, r.id) // it came twice at once
+	}
+	if e != nil {
+		return nil, e
 	}
 	if j.refused != nil {
 		return nil, j.refused

@@ -85,14 +85,14 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, method string, h
 		server: s, method: method, request: r,
 		project: r.PathValue("project"), dataset: r.PathValue("dataset"), table: r.PathValue("table"), job: r.PathValue("job"),
 	}
-	fault := s.restFault(c)
-	if fault != nil && fault.Kind == FaultREST {
-		s.writeError(w, &restError{fault.Status, fault.Reason, "The call was refused: " + fault.Reason, ""})
-		return
-	}
 	var err error
 	if c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes)); err != nil {
 		s.writeError(w, &restError{http.StatusRequestEntityTooLarge, "uploadTooLarge", "The request is too large.", ""})
+		return
+	}
+	fault := s.restFault(c)
+	if fault != nil && fault.Kind == FaultREST {
+		s.writeError(w, &restError{fault.Status, fault.Reason, "The call was refused: " + fault.Reason, ""})
 		return
 	}
 	answer, refused := any(nil), c.permitted()

@@ -58,7 +58,7 @@ func (c *call) insertTable() (any, *restError) {
 	if e := c.server.catalog.addTable(t); e != nil {
 		return nil, e
 	}
-	return t.answer(), nil
+	return t.answer(c.server.clock.now()), nil
 }
 
 func (c *call) insertView(in *bq.Table, view *viewDefinition) (*table, *restError) {
@@ -147,9 +147,10 @@ func clusterFields(in *bq.Table) []string {
 }
 
 // answer is the table as tables.get shows it.
-func (t *table) answer() *bq.Table {
+func (t *table) answer(now time.Time) *bq.Table {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.catchUp(now)
 	out := t.meta
 	s := t.schema()
 	out.Schema = s.rest()
@@ -179,7 +180,7 @@ func (c *call) getTable() (any, *restError) {
 	if e != nil {
 		return nil, e
 	}
-	return t.answer(), nil
+	return t.answer(c.server.clock.now()), nil
 }
 
 func (c *call) deleteTable() (any, *restError) {
@@ -193,7 +194,7 @@ func (c *call) listTables() (any, *restError) {
 	}
 	var items []*bq.TableListTables
 	for _, t := range tables {
-		m := t.answer()
+		m := t.answer(c.server.clock.now())
 		items = append(items, &bq.TableListTables{
 			Kind: m.Kind, Id: m.Id, TableReference: m.TableReference, Type: m.Type,
 			FriendlyName: m.FriendlyName, Labels: m.Labels, Clustering: m.Clustering, CreationTime: m.CreationTime,
@@ -233,7 +234,7 @@ func (c *call) patchTable() (any, *restError) {
 	if e := c.applyPatch(t, &in, named); e != nil {
 		return nil, e
 	}
-	return t.answer(), nil
+	return t.answer(c.server.clock.now()), nil
 }
 
 // patchView checks what is said about a view, and changes its query.
@@ -266,7 +267,9 @@ func (c *call) patchView(t *table, in *bq.Table) *restError {
 }
 
 func (c *call) applyPatch(t *table, in *bq.Table, named map[string]json.RawMessage) *restError {
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return e
+	}
 	defer t.mu.Unlock()
 	if e := c.checkETag(etag(t.meta.Id, t.etag)); e != nil {
 		return e
@@ -284,9 +287,11 @@ func (c *call) applyPatch(t *table, in *bq.Table, named map[string]json.RawMessa
 		return e
 	}
 	if in.MaxStaleness != "" && c.server.config.RESTMaxStaleness {
+		t.catchUp(now)
 		if e := t.setStaleness(in.MaxStaleness); e != nil {
 			return e
 		}
+		t.overdue(now)
 	}
 	if named["description"] != nil {
 		t.meta.Description = in.Description

@@ -183,7 +183,7 @@ func TestRuleDeleteKey(t *testing.T) {
 func TestRuleDeleteRetention(t *testing.T) {
 	s, stream := keyed(t, Config{IdleClose: -1})
 	stream.stored(up(usersDescriptor, wire(1, nil, "DELETE", "5"), wire(2, nil, "DELETE", "5")))
-	s.Advance(deleteRetention - minute)
+	s.Advance(48*time.Hour - minute)
 	stream.stored(up(nil, wire(1, "old", "UPSERT", "4")))
 	wantUsers(t, s)
 	s.Advance(2 * minute)
@@ -194,7 +194,7 @@ func TestRuleDeleteRetention(t *testing.T) {
 	}
 	// A delete that is written anew counts from its own ingestion.
 	stream.stored(up(nil, wire(2, nil, "DELETE", "5")))
-	s.Advance(deleteRetention - minute)
+	s.Advance(48*time.Hour - minute)
 	stream.stored(up(nil, wire(2, "old", "UPSERT", "4")))
 	wantUsers(t, s, "1", "old")
 }

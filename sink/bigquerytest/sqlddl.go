@@ -256,9 +256,10 @@ func (p *parser) maxStaleness(o *options) *restError {
 	case t.kind == tokenNumber:
 		n, err := strconv.ParseInt(t.text, 10, 32)
 		unit := p.take()
-		d, ok = intervalUnits[strings.ToUpper(unit.text)]
+		if d, ok = intervalUnits[strings.ToUpper(unit.text)]; ok {
+			d, ok = intervalOf(n, d)
+		}
 		ok = ok && err == nil
-		d *= time.Duration(n)
 	case t.kind == tokenText && p.words("HOUR", "TO", "SECOND"):
 		d, ok = parseClockText(t.text)
 	case t.kind == tokenText && p.words("YEAR", "TO", "SECOND"):

@@ -82,7 +82,9 @@ func (s *Server) runAlter(st *alterTable, q queryContext) (*result, *restError) 
 	case st.newName != "":
 		return &result{ddl: "ALTER", kind: kind}, s.rename(t, st.newName)
 	}
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return nil, e
+	}
 	defer t.mu.Unlock()
 	now := s.clock.now()
 	t.catchUp(now)
@@ -138,6 +140,7 @@ func (t *table) alter(actions []alterAction, now time.Time) *restError {
 			if e := t.setOptions(*a.options); e != nil {
 				return e
 			}
+			t.overdue(now)
 		}
 	}
 	t.changed(now)
@@ -200,7 +203,9 @@ func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restEr
 	if e != nil {
 		return nil, e
 	}
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return nil, e
+	}
 	defer t.mu.Unlock()
 	switch {
 	case t.active && st.word != "INSERT":
@@ -209,7 +214,7 @@ func (s *Server) runChangeRows(st *changeRows, q queryContext) (*result, *restEr
 		return nil, restUnhandled(st.word + " isn't built")
 	}
 	if !q.dryRun {
-		t.inserted = nil
+		t.inserted, t.measured = nil, tableSize{}
 	}
 	return &result{ddl: "TRUNCATE", kind: "TRUNCATE_TABLE"}, nil
 }

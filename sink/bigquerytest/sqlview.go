@@ -77,7 +77,9 @@ func (s *Server) setView(t *table, def viewDefinition, q queryContext, o *option
 	if e != nil || q.dryRun {
 		return e
 	}
-	t.mu.Lock()
+	if e := t.lockLive(); e != nil {
+		return e
+	}
 	defer t.mu.Unlock()
 	now := s.clock.now()
 	if e := t.spend(now); e != nil {

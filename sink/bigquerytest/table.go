@@ -22,6 +22,7 @@ type table struct {
 	view                   *viewDefinition // nil for a table
 
 	mu       sync.Mutex
+	gone     bool     // it was dropped, or renamed: the other one has all of it
 	meta     bq.Table // what tables.get answers, without what changes
 	etag     int
 	modified time.Time
@@ -33,11 +34,14 @@ type table struct {
 	inserted []storedRow
 	epoch    uint32 // grows with each apply
 	tombs    []tomb // deletes in the order of their ingestion
-	request  uint64 // of the append that is being stored
+	// unapplied are deletes that are no longer remembered, of keys that the
+	// baseline still has.
+	unapplied []tomb
+	request   uint64 // of the append that is being stored
 
 	staleness time.Duration
 	stale     bool      // staleness is set
-	applied   time.Time // of the last apply; the creation time before the first
+	applied   time.Time // of the last apply; before the first, when one was due last
 	everApply bool      // an apply has run
 	active    bool      // rows with a change type have come
 	paused    bool      // background applies are held back
@@ -81,6 +85,16 @@ type tomb struct {
 	v   *version
 }
 
+// lockLive locks a table that a call has found, unless it is gone by now.
+func (t *table) lockLive() *restError {
+	t.mu.Lock()
+	if !t.gone {
+		return nil
+	}
+	t.mu.Unlock()
+	return tableMissing(t.project, t.dataset, t.name)
+}
+
 // schema is the newest schema.
 func (t *table) schema() *schema { return t.schemas[len(t.schemas)-1].schema }
 
@@ -104,13 +118,13 @@ func (t *table) renamed(name string, now time.Time) *table {
 	out := &table{
 		project: t.project, dataset: t.dataset, name: name, settings: t.settings, created: t.created, createDelay: t.createDelay,
 		meta: t.meta, etag: t.etag + 1, modified: now, updates: []time.Time{now}, schemas: t.schemas, columnID: t.columnID,
-		entries: t.entries, inserted: t.inserted, epoch: t.epoch, tombs: t.tombs, request: t.request,
+		entries: t.entries, inserted: t.inserted, epoch: t.epoch, tombs: t.tombs, unapplied: t.unapplied, request: t.request,
 		staleness: t.staleness, stale: t.stale, applied: t.applied, everApply: t.everApply, active: t.active, paused: t.paused,
 		streamed: t.streamed, applies: t.applies,
 	}
 	out.meta.Id = out.id()
 	out.meta.TableReference = &bq.TableReference{ProjectId: t.project, DatasetId: t.dataset, TableId: name}
-	t.entries, t.inserted, t.tombs = map[string]*entry{}, nil, nil
+	t.entries, t.inserted, t.tombs, t.unapplied = map[string]*entry{}, nil, nil, nil
 	return out
 }
 

@@ -56,10 +56,7 @@ func (s *Server) lookUp(stream string, now time.Time) (*table, *appendError) {
 	}
 	t := s.catalog.table(project, dataset, name)
 	if t == nil || !t.seen(now) {
-		return nil, &appendError{
-			code: codes.NotFound, rule: ruleStreamMissing, text: "Table not found: " + project + ":" + dataset + "." + name,
-			storage: storagepb.StorageError_TABLE_NOT_FOUND, entity: stream,
-		}
+		return nil, noTable(project+":"+dataset+"."+name, stream)
 	}
 	return t, nil
 }
@@ -244,12 +241,18 @@ func (c *connection) choose(req *storagepb.AppendRowsRequest) *appendError {
 func (c *connection) still() *appendError {
 	t := c.writer.table
 	if c.server.catalog.table(t.project, t.dataset, t.name) != t {
-		return &appendError{
-			code: codes.NotFound, rule: ruleStreamMissing, text: "Table not found: " + t.id(),
-			storage: storagepb.StorageError_TABLE_NOT_FOUND, ends: true,
-		}
+		e := noTable(t.id(), "")
+		e.ends = true
+		return e
 	}
 	return nil
+}
+
+func noTable(id, stream string) *appendError {
+	return &appendError{
+		code: codes.NotFound, rule: ruleStreamMissing, text: "Table not found: " + id,
+		storage: storagepb.StorageError_TABLE_NOT_FOUND, entity: stream,
+	}
 }
 
 // bind makes the writer for a table. The schema that a connection sees of a
