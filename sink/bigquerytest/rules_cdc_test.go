@@ -350,6 +350,15 @@ func TestRuleDataBaseline(t *testing.T) {
 	if n := list(); n != 1 {
 		t.Fatalf("%d rows after it", n)
 	}
+	// Rows without a change type need no apply, neither for it nor for a query.
+	insertTable(t, svc, definition("log", nil, "id INTEGER"))
+	openStream(t, s).stored(appendRequest(streamOf("log"), descriptor(field{name: "id", typ: protoInt64}), wire(1), wire(1)))
+	if r, err := svc.Tabledata.List(project, "d", "log").Do(); err != nil || len(r.Rows) != 2 {
+		t.Fatalf("%v: %v", r, err)
+	}
+	if n := len(s.Baseline(project, "d", "log")); n != 2 {
+		t.Fatalf("%d rows in the baseline", n)
+	}
 }
 
 func TestRulePseudoColumns(t *testing.T) {

@@ -105,9 +105,13 @@ func TestRuleRequestSize(t *testing.T) {
 	stream.stored(up(usersDescriptor))
 	row := func(n int) []byte { return wire(1, strings.Repeat("x", n), "UPSERT", "1") }
 	const limit = 20 << 20
-	rest := proto.Size(up(nil, row(1<<20))) - 1<<20
-	stream.stored(up(nil, row(limit-rest-10)))
-	wantAppend(t, stream.ask(up(nil, row(limit))), codes.InvalidArgument, "AppendRows request too large", 0)
+	rest := proto.Size(up(nil, row(limit))) - limit
+	stream.stored(up(nil, row(limit-rest-1)))
+	wantAppend(t, stream.ask(up(nil, row(limit-rest))), codes.InvalidArgument, "AppendRows request too large", 0)
+	// All of the request counts, not the rows alone.
+	long := up(nil, row(1))
+	long.TraceId = strings.Repeat("x", limit)
+	wantAppend(t, stream.ask(long), codes.InvalidArgument, "AppendRows request too large", 0)
 	if n := s.Counters().Rows; n != 1 {
 		t.Fatalf("%d rows", n)
 	}

@@ -191,9 +191,13 @@ func (c *connection) prepare(req *storagepb.AppendRowsRequest) (*Fault, *appendE
 	return fault, fault.refusal()
 }
 
-// requestBytes is the request's size; it is only worked out near the limit.
+// requestBytes is the request's size; it is only worked out near the limit and
+// for a request that has more than rows.
 func requestBytes(req *storagepb.AppendRowsRequest) int {
-	n := 0
+	if req.GetProtoRows().GetWriterSchema() != nil || len(req.GetMissingValueInterpretations()) > 0 {
+		return proto.Size(req)
+	}
+	n := len(req.GetWriteStream()) + len(req.GetTraceId())
 	for _, row := range req.GetProtoRows().GetRows().GetSerializedRows() {
 		n += len(row) + 6
 	}
